@@ -1,0 +1,164 @@
+"""From rows of a prepared split to one `PairBatch`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Self
+
+import dgl
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from letgraph import schema
+from letgraph.blocks import Neighbourhood, NodeBlocks
+from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
+from letgraph.ragged import Ragged, ranges
+from letgraph.text.features import SentenceTable
+from letgraph.text.vocabulary import CLS, PAD, SEP, CharVocabulary
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """B sentence pairs as one batched heterograph plus the tokens of the character encoder.
+
+    ``graph``: DGL heterograph with the types of `letgraph.schema`. ``blocks``: its nodes as dense blocks, one per
+    sentence (sentence 2p is a of pair p, 2p + 1 is b). ``edges``: its edge types over those blocks. ``input_ids``,
+    ``token_type_ids``, ``position_ids``, ``attention_mask`` (B, L): ``[CLS] a [SEP] b [SEP]``; positions restart with
+    b. ``char_token`` (characters,): where a character stands in the flattened (B * L) tokens. ``senses`` (S,): the
+    lexicon's sense ids. ``labels`` (B,) or None.
+    """
+
+    graph: dgl.DGLGraph
+    blocks: dict[str, NodeBlocks]
+    edges: dict[schema.EdgeType, Neighbourhood]
+    input_ids: Tensor
+    token_type_ids: Tensor
+    position_ids: Tensor
+    attention_mask: Tensor
+    char_token: Tensor
+    senses: Tensor
+    labels: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
+        """All tensors on ``device``. The DGL graph follows where DGL was built for that device; else it stays on the
+        CPU and its kernels are not used: dense blocks serve for all edge types."""
+        moved = self._map("to", device, non_blocking=non_blocking)
+        has_kernels = torch.device(device).type == "cpu" or _dgl_has_cuda()
+        graph = self.graph.to(device) if has_kernels else self.graph
+        edges = {
+            etype: replace(neighbourhood, graph=graph[etype] if has_kernels else None)
+            for etype, neighbourhood in moved.edges.items()
+        }
+        return replace(moved, graph=graph, edges=edges)
+
+    def pin_memory(self) -> Self:
+        return self._map("pin_memory")
+
+    def _map(self, method: str, *args: object, **options: object) -> Self:
+        def call(value: object) -> object:
+            if isinstance(value, dict):
+                return {key: call(item) for key, item in value.items()}
+            return getattr(value, method)(*args, **options)
+
+        values = {name: value for name, value in vars(self).items() if name != "graph" and value is not None}
+        return replace(self, **{name: call(value) for name, value in values.items()})  # type: ignore[arg-type]
+
+
+@lru_cache
+def _dgl_has_cuda() -> bool:
+    try:
+        dgl.graph(([], [])).to("cuda")
+    except (dgl.DGLError, RuntimeError, AssertionError):
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Collator:
+    """Builds a `PairBatch` from a table of 2B sentences.
+
+    ``senses``, ``sense_sememes``, ``sememe_context`` and ``boundary_chars`` choose the graph, see
+    `letgraph.data.graph.build_arrays`.
+    """
+
+    vocabulary: CharVocabulary
+    senses: bool = True
+    sense_sememes: Ragged | None = None
+    sememe_context: schema.SememeContext = "sense"
+    boundary_chars: bool = False
+
+    def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
+        arrays = build_arrays(
+            table,
+            senses=self.senses,
+            sense_sememes=self.sense_sememes,
+            sememe_context=self.sememe_context,
+            boundary_chars=self.boundary_chars,
+        )
+        blocks = {ntype: NodeBlocks.from_counts(counts) for ntype, counts in arrays.counts.items()}
+        senses = arrays.nodes[schema.SENSE]["sense"] if self.senses else np.zeros(0, np.int64)
+        graph = to_dgl(arrays)
+        return PairBatch(
+            graph=graph,
+            blocks=blocks,
+            edges=_neighbourhoods(arrays, blocks, graph),
+            senses=torch.from_numpy(senses),
+            labels=None if labels is None else torch.as_tensor(np.asarray(labels), dtype=torch.float32),
+            **self._tokens(table),
+        )
+
+    def _tokens(self, table: SentenceTable) -> dict[str, Tensor]:
+        lengths = table.chars.lengths
+        a, b = lengths[0::2], lengths[1::2]
+        total = a + b + 3
+        pairs, width = len(a), int(total.max(initial=1))
+        shape = (pairs, width)
+        columns = np.arange(width)
+        valid = columns < total[:, None]
+        second = columns > (a + 1)[:, None]
+        row = np.arange(pairs)
+        ids = np.full(shape, PAD, np.int64)
+        ids[:, 0] = CLS
+        ids[row, a + 1] = SEP
+        ids[row, total - 1] = SEP
+        # Character j of sentence a is token 1 + j; of sentence b, token a + 2 + j.
+        first = np.stack([row * width + 1, row * width + a + 2], 1).reshape(-1)
+        token = np.repeat(first, lengths) + ranges(lengths)
+        ids.reshape(-1)[token] = self.vocabulary.encode(table.chars.values)
+        if self.boundary_chars:
+            outer = lengths + 2
+            token = np.repeat(first - 1, outer) + ranges(outer)
+        position = np.where(second, columns - (a + 1)[:, None], columns) * valid
+        return {
+            "input_ids": torch.from_numpy(ids),
+            "token_type_ids": torch.from_numpy((second & valid).astype(np.int64)),
+            "position_ids": torch.from_numpy(position),
+            "attention_mask": torch.from_numpy(valid),
+            "char_token": torch.from_numpy(token),
+        }
+
+
+def _neighbourhoods(
+    arrays: GraphArrays, blocks: dict[str, NodeBlocks], graph: dgl.DGLGraph
+) -> dict[schema.EdgeType, Neighbourhood]:
+    chars = blocks[schema.CHAR]
+    edges = {
+        schema.SELF: Neighbourhood.between(chars, chars),
+        schema.CROSS: Neighbourhood.between(chars.partners(), chars),
+    }
+    for etype, (sources, destinations) in arrays.edges.items():
+        if etype not in edges:
+            edges[etype] = Neighbourhood.from_edges(blocks[etype[0]], blocks[etype[2]], sources, destinations)
+    return {etype: replace(neighbourhood, graph=graph[etype]) for etype, neighbourhood in edges.items()}
+
+
+def interleave(a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Rows ``[a_0, b_0, a_1, b_1, …]``: the order of sentences that a `Collator` expects."""
+    return np.stack([a, b], 1).reshape(-1).astype(np.int64)

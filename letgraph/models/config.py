@@ -1,0 +1,136 @@
+"""LET's configuration: every choice is one named setting, and a preset is a set of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import PretrainedConfig
+
+from letgraph.errors import LetgraphError
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "reference": {
+        "boundary_chars": True,
+        "pooling": "centred",
+        "sememe_context": "sentence",
+        "sememe_heads": 4,
+        "sememe_ffn": True,
+        "trainable_sememe_vectors": True,
+        "directions": "heads",
+        "word_ffn": True,
+        "activation": "none",
+        "fusion": "linear",
+        "matching_heads": 4,
+        "cosine": "distance",
+        "matching_residual": True,
+        "output": "softmax",
+        "clip": 10.0,
+        "dropout_mode": "pair",
+    },
+}
+
+
+class LETConfig(PretrainedConfig):
+    """Configuration of `letgraph.models.LET`.
+
+    Sizes: ``vocab_size`` characters; ``hidden_size`` D of words, senses and matching; ``encoder_size``,
+    ``encoder_layers``, ``encoder_heads``, ``encoder_intermediate_size`` and ``max_positions`` of the character
+    encoder; ``num_layers`` L of SaGT; ``perspectives`` P; ``num_senses``, ``num_links``, ``num_sememes`` of
+    the lexicon, ``num_known_sememes`` of which have a pre-trained vector, ``sememe_size`` long; ``classifier_sizes`` of the two hidden layers.
+
+    Ablations: ``senses`` and ``gru`` on or off, ``num_layers``.
+
+    Settings in which preset ``paper`` (the defaults) and preset ``reference`` (the authors' program) differ:
+
+    ========================= ===================== ========================================================
+    setting                   paper | reference     meaning
+    ========================= ===================== ========================================================
+    boundary_chars            False | True          begin and end words cover a character node each ([CLS],
+                                                    [SEP]); else each has a trained vector
+    pooling                   "ffn" | "centred"     score of attentive pooling
+    sememe_context            "sense" | "sentence"  which sememes attend to each other
+    sememe_heads              1 | 4                 heads of that attention
+    sememe_ffn                False | True          feed-forward network behind it
+    trainable_sememe_vectors  False | True          whether pre-trained sememe vectors are trained on
+    directions                "separate" | "heads"  two MD-GATs for the sense update, or one with two heads
+    word_ffn                  False | True          feed-forward network behind the word update
+    activation                "relu" | "none"       σ of MD-GAT
+    fusion                    "norm" | "linear"     LayerNorm(c + ĉ), or ĉ + W c
+    matching_heads            1 | 4                 heads of the matching attention
+    cosine                    "similarity" |        what the perspectives measure
+                              "distance"
+    matching_residual         False | True          ŷ = FFN(·), or LayerNorm(y + FFN(·))
+    output                    "sigmoid" | "softmax" one logit and binary cross-entropy, or two and cross-entropy
+    clip                      None | 10             bound on attention scores before exp
+    dropout_mode              "element" | "pair"    one mask an entry, or one a pair and feature
+    ========================= ===================== ========================================================
+    """
+
+    model_type = "let"
+
+    def __init__(
+        self,
+        vocab_size: int = 4,
+        hidden_size: int = 128,
+        encoder_size: int = 128,
+        encoder_layers: int = 2,
+        encoder_heads: int = 4,
+        encoder_intermediate_size: int = 512,
+        max_positions: int = 512,
+        num_layers: int = 2,
+        perspectives: int = 20,
+        classifier_sizes: tuple[int, int] = (256, 128),
+        senses: bool = True,
+        gru: bool = True,
+        num_senses: int = 0,
+        num_links: int = 0,
+        num_sememes: int = 0,
+        num_known_sememes: int = 0,
+        sememe_size: int = 200,
+        lexicon_hash: str | None = None,
+        boundary_chars: bool = False,
+        pooling: str = "ffn",
+        sememe_context: str = "sense",
+        sememe_heads: int = 1,
+        sememe_ffn: bool = False,
+        trainable_sememe_vectors: bool = False,
+        directions: str = "separate",
+        word_ffn: bool = False,
+        activation: str = "relu",
+        fusion: str = "norm",
+        matching_heads: int = 1,
+        cosine: str = "similarity",
+        matching_residual: bool = False,
+        output: str = "sigmoid",
+        clip: float | None = None,
+        dropout: float = 0.2,
+        dropout_mode: str = "element",
+        kernel: str = "auto",
+        **kwargs: Any,
+    ) -> None:
+        settings = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
+        for name, value in settings.items():
+            setattr(self, name, value)
+        super().__init__(**kwargs)
+
+    @classmethod
+    def from_preset(cls, preset: str, **overrides: Any) -> LETConfig:
+        """The preset's settings, then ``overrides``. Raises `LetgraphError` for an unknown preset."""
+        if preset not in PRESETS:
+            raise LetgraphError(f"no preset {preset!r}; presets are {', '.join(PRESETS)}")
+        return cls(**{**PRESETS[preset], **overrides})
+
+    @property
+    def graph_options(self) -> dict[str, Any]:
+        """What a `letgraph.data.collate.Collator` must build for this model (besides the sememes themselves)."""
+        return {
+            "senses": self.senses,
+            "sememe_context": self.sememe_context,
+            "boundary_chars": self.boundary_chars,
+        }
+
+    @property
+    def needs_sememe_nodes(self) -> bool:
+        """Whether senses are embedded from sememe nodes of the graph rather than once per distinct sense."""
+        return self.senses and self.sememe_context == "sentence"

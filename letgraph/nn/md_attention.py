@@ -1,0 +1,222 @@
+r"""Multi-dimensional attention: one definition, and the kernels that compute it fast.
+
+For a destination i, its in-neighbours j and every feature d of head h:
+
+.. math::
+    \alpha_{ij}[d] = \operatorname{softmax}_j\,(s_{ij} + f_j[d]), \qquad
+    s_{ij} = q_i^{(h)} \cdot k_j^{(h)} / \sqrt{d_{head}}, \qquad
+    out_i[d] = \sum_j \alpha_{ij}[d]\, v_j[d]
+
+Because f_j does not depend on i, the softmax factors: numerator and denominator of out_i are each a sum over
+in-edges of the *scalar* exp(s_ij) times a *node* vector,
+
+.. math::
+    out_i = \frac{\sum_j e^{s_{ij}} (e^{f_j} \odot v_j)}{\sum_j e^{s_{ij}} e^{f_j}},
+
+so no tensor of shape (edges, features) is needed. A destination without in-neighbours gets the zero vector.
+
+Source: LET (AAAI 2021), equations for MD-softmax; Shen et al. 2018 (DiSAN) for the feature-wise attention.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import dgl
+import dgl.function as fn
+import torch
+from dgl.nn.functional import edge_softmax
+from torch import Tensor
+
+from letgraph.blocks import Neighbourhood
+
+Kernel = Literal["auto", "blocks", "edges", "definition"]
+
+# Below this share of the largest weight a sum in float32 may have lost terms that matter.
+_UNDERFLOW = 1e-30
+
+
+def md_attention(
+    neighbourhood: Neighbourhood,
+    q: Tensor | None,
+    k: Tensor | None,
+    f: Tensor,
+    v: Tensor,
+    *,
+    clip: float | None = None,
+    kernel: Kernel = "auto",
+) -> Tensor:
+    """Multi-dimensional attention by the chosen kernel; parameters and result as in `md_attention_edges`.
+
+    ``blocks``: masked matrix products. ``edges``: DGL's sparse kernels. ``definition``: DGL user-defined message and
+    reduce functions over (edges, features), unclipped. ``auto`` (default): ``edges`` where the neighbourhood has a DGL
+    graph and is not complete, else ``blocks``.
+    """
+    if kernel == "auto":
+        kernel = "blocks" if neighbourhood.complete or neighbourhood.graph is None else "edges"
+    if kernel == "blocks":
+        return md_attention_blocks(neighbourhood, q, k, f, v, clip)
+    if kernel == "edges":
+        return md_attention_edges(neighbourhood.to_graph(), q, k, f, v, clip)
+    if clip is not None:
+        raise ValueError("the definition is not clipped: choose another kernel for a clipped attention")
+    return md_attention_definition(neighbourhood.to_graph(), q, k, f, v)
+
+
+def md_attention_definition(graph: dgl.DGLGraph, q: Tensor | None, k: Tensor | None, f: Tensor, v: Tensor) -> Tensor:
+    """The definition, with DGL user-defined message and reduce functions: the oracle of the fast kernels.
+
+    Shapes as in `md_attention_edges`. Messages are of shape (edges, heads, d_head).
+    """
+    with graph.local_scope():
+        graph.srcdata.update({"f": f, "v": v})
+        if q is not None and k is not None:
+            graph.srcdata["k"] = k / k.shape[-1] ** 0.5
+            graph.dstdata["q"] = q
+
+        def message(edges: dgl.udf.EdgeBatch) -> dict[str, Tensor]:
+            score = edges.src["f"]
+            if q is not None:
+                score = score + (edges.dst["q"] * edges.src["k"]).sum(-1, keepdim=True)
+            return {"score": score, "value": edges.src["v"]}
+
+        def reduce(nodes: dgl.udf.NodeBatch) -> dict[str, Tensor]:
+            alpha = torch.softmax(nodes.mailbox["score"], dim=1)
+            return {"out": (alpha * nodes.mailbox["value"]).sum(1)}
+
+        graph.update_all(message, reduce)
+        if "out" not in graph.dstdata:  # DGL calls no function where there is no edge
+            return v.new_zeros(graph.num_dst_nodes(), *v.shape[1:])
+        return graph.dstdata["out"]
+
+
+def md_attention_edges(
+    graph: dgl.DGLGraph, q: Tensor | None, k: Tensor | None, f: Tensor, v: Tensor, clip: float | None = None
+) -> Tensor:
+    """The factored form with DGL's sparse kernels: one scalar an edge and head.
+
+    Parameters
+    ----------
+    graph: one edge type, sources to destinations.
+    q: (N_dst, heads, d) and k: (N_src, heads, d); both None for s = 0 (attentive pooling).
+    f, v: (N_src, heads, d_head).
+    clip: None, or the upper bound of s and of f before exp (the authors' program; then nothing is shifted).
+
+    Returns
+    -------
+    (N_dst, heads, d_head)
+    """
+    weights = _source_weights(f, v, clip)
+    with graph.local_scope():
+        if q is not None and k is not None:
+            graph.srcdata["k"], graph.dstdata["q"] = k / k.shape[-1] ** 0.5, q
+            graph.apply_edges(fn.v_dot_u("q", "k", "s"))
+            score = graph.edata.pop("s")
+            # Any weight common to the in-edges of a node cancels, so the scalar softmax serves as a safe exp.
+            graph.edata["a"] = score.clamp(max=clip).exp() if clip is not None else edge_softmax(graph, score)
+        else:
+            graph.edata["a"] = weights.new_ones(graph.num_edges(), 1, 1)
+        graph.srcdata["x"] = weights
+        graph.update_all(fn.u_mul_e("x", "a", "m"), fn.sum("m", "out"))
+        sums = graph.dstdata["out"]
+    out = _ratio(sums, clip)
+    if clip is None:
+        rows = _lost_rows(sums, graph.in_degrees() > 0)
+        if len(rows):
+            sources, destinations = graph.in_edges(rows)
+            out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
+    return out
+
+
+def md_attention_blocks(
+    neighbourhood: Neighbourhood, q: Tensor | None, k: Tensor | None, f: Tensor, v: Tensor, clip: float | None = None
+) -> Tensor:
+    """The factored form as masked matrix products over dense blocks; parameters as in `md_attention_edges`.
+
+    Needs no DGL kernel. Blocks in which float32 would lose the sum to underflow are computed feature by feature.
+    """
+    src, dst = neighbourhood.src, neighbourhood.dst
+    mask = neighbourhood.mask.unsqueeze(1)
+    heads = f.shape[1]
+    weights = _source_weights(f, v, clip)
+    x = src.pad(weights).transpose(1, 2)  # (G, heads, N_src, 2 d_head)
+    if q is not None and k is not None:
+        scores = dst.pad(q / q.shape[-1] ** 0.5).transpose(1, 2) @ src.pad(k).permute(0, 2, 3, 1)
+        if clip is None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+            top = scores.detach().amax(-1, keepdim=True).clamp_min(torch.finfo(scores.dtype).min)
+            a = (scores - top).exp()
+        else:
+            a = scores.clamp(max=clip).exp() * mask
+    else:
+        a = mask.to(x.dtype).expand(-1, heads, -1, -1)
+    sums = dst.flatten((a @ x).transpose(1, 2))
+    out = _ratio(sums, clip)
+    if clip is None:
+        rows = _lost_rows(sums, dst.flatten(neighbourhood.mask.any(-1)))
+        if len(rows):
+            block, width = dst.place[rows] // dst.index.shape[1], dst.index.shape[1]
+            row, column = neighbourhood.mask[block, dst.place[rows] % width].nonzero(as_tuple=True)
+            sources = src.index[block[row], column]
+            out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, rows[row], q, k, f, v))
+    return out
+
+
+def _source_weights(f: Tensor, v: Tensor, clip: float | None) -> Tensor:
+    """[e^f v, e^f] per source; f is shifted by its maximum per feature, which cancels in the ratio."""
+    if clip is not None:
+        e = f.clamp(max=clip).exp()
+    else:
+        e = (f - f.detach().amax(0)).exp() if len(f) else f.exp()
+    return torch.cat([e * v, e], -1)
+
+
+class _Ratio(torch.autograd.Function):
+    """[numerator, denominator] -> numerator / denominator, 0 where the denominator is 0.
+
+    Written out because it touches every feature of every destination: the gradient of both halves is formed in one
+    buffer instead of by a chain of temporaries.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor) -> Tensor:
+        numerator, denominator = sums.chunk(2, dim=-1)
+        inverse = denominator.reciprocal().masked_fill_(denominator == 0, 0)
+        out = numerator * inverse
+        ctx.save_for_backward(inverse, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+        inverse, out = ctx.saved_tensors
+        scaled = grad * inverse
+        return torch.cat([scaled, -scaled * out], -1)
+
+
+def _ratio(sums: Tensor, clip: float | None) -> Tensor:
+    if clip is not None:
+        numerator, denominator = sums.chunk(2, dim=-1)
+        return numerator / (denominator + 1e-12)
+    return _Ratio.apply(sums)
+
+
+def _lost_rows(sums: Tensor, has_neighbours: Tensor) -> Tensor:
+    """The destinations with a denominator so small that terms of it may have underflowed."""
+    smallest = sums.detach().chunk(2, dim=-1)[1].flatten(1).amin(-1)
+    return ((smallest < _UNDERFLOW) & has_neighbours).nonzero().squeeze(1)
+
+
+def _rows_by_softmax(
+    rows: Tensor, sources: Tensor, destinations: Tensor, q: Tensor | None, k: Tensor | None, f: Tensor, v: Tensor
+) -> Tensor:
+    """The plain feature-wise softmax for the sorted destinations ``rows``, given all their in-edges."""
+    logits = f[sources]
+    if q is not None and k is not None:
+        logits = logits + (q[destinations] * k[sources]).sum(-1, keepdim=True) / k.shape[-1] ** 0.5
+    group = torch.searchsorted(rows, destinations)
+    shape = (len(rows), *f.shape[1:])
+    index = group.view(-1, 1, 1).expand_as(logits)
+    top = logits.new_full(shape, -torch.inf).scatter_reduce(0, index, logits.detach(), "amax")
+    weights = (logits - top[group]).exp()
+    total = weights.new_zeros(shape).index_add(0, group, weights)
+    return weights.new_zeros(shape).index_add(0, group, weights * v[sources]) / total

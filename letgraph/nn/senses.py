@@ -1,0 +1,136 @@
+"""Sense embeddings from sememes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from letgraph.blocks import Neighbourhood, NodeBlocks
+from letgraph.nn.feed_forward import feed_forward
+from letgraph.nn.md_attention import Kernel
+from letgraph.nn.mdgat import MDGAT
+from letgraph.nn.pooling import AttentivePooling, PoolingScore
+
+
+class SememeEmbedding(nn.Module):
+    """Sememe id -> vector of the hidden size: e_m = W x_m + b.
+
+    x_m is the sememe's pre-trained vector where there is one, else a trained vector of the same size. Pre-trained
+    vectors are scaled to unit length, because their norms differ by four orders of magnitude, and stay as they are
+    unless ``trainable``.
+
+    Parameters
+    ----------
+    num_sememes, num_known: how many sememes there are, and how many of them have a pre-trained vector.
+    vector_size: size of these vectors.
+    """
+
+    def __init__(
+        self, num_sememes: int, num_known: int, vector_size: int, out_features: int, trainable: bool = False
+    ) -> None:
+        super().__init__()
+        known = torch.zeros(num_known, vector_size)
+        if trainable:
+            self.known = nn.Parameter(known)
+        else:
+            self.register_buffer("known", known)
+            self.known: Tensor
+        self.unknown = nn.Parameter(torch.randn(num_sememes - num_known, vector_size) * vector_size**-0.5)
+        # Sememe id -> row of the two tables, one below the other.
+        self.register_buffer("row", torch.arange(num_sememes))
+        self.row: Tensor
+        self.project = nn.Linear(vector_size, out_features)
+
+    @torch.no_grad()
+    def load_vectors(self, vectors: Tensor, known: Tensor) -> None:
+        """Take the rows of ``vectors`` (num_sememes, size) where ``known`` (num_sememes,) is True."""
+        self.known.copy_(nn.functional.normalize(vectors[known], dim=-1))
+        self.row[known] = torch.arange(len(self.known), device=self.row.device)
+        self.row[~known] = torch.arange(len(self.known), len(self.row), device=self.row.device)
+
+    def forward(self, sememes: Tensor) -> Tensor:
+        vectors = torch.cat([self.known, self.unknown])
+        return self.project(nn.functional.embedding(self.row[sememes], vectors))
+
+
+class SenseEmbedding(nn.Module):
+    r"""A sense's vector from its sememes: attentive pooling of LN(e + MD-GAT(e)), MD-GAT over a context of sememes.
+
+    The context is the sense itself (`from_lexicon`: then the embedding depends on the sense alone and is computed once
+    for each distinct sense of a batch) or whatever neighbourhoods are given (`from_graph`).
+
+    Parameters
+    ----------
+    num_senses, num_links: how many senses the lexicon has and how many (sense, sememe) links.
+    ffn: False for the paper; True adds a feed-forward network 128-256-128 behind MD-GAT (the authors' program).
+
+    Source: LET (AAAI 2021), section "Input module", sense embedding.
+    """
+
+    def __init__(
+        self,
+        sememes: SememeEmbedding,
+        features: int,
+        num_senses: int,
+        num_links: int,
+        *,
+        num_heads: int = 1,
+        ffn: bool = False,
+        activation: str = "none",
+        pooling: PoolingScore = "ffn",
+        clip: float | None = None,
+        kernel: Kernel = "auto",
+    ) -> None:
+        super().__init__()
+        self.sememes = sememes
+        self.attention = MDGAT(features, features, num_heads, activation=activation, clip=clip, kernel=kernel)
+        self.ffn = feed_forward(features, 2 * features, features) if ffn else None
+        self.norm = nn.LayerNorm(features)
+        self.pooling = AttentivePooling(features, features, score=pooling, clip=clip, kernel=kernel)
+        self.register_buffer("offsets", torch.zeros(num_senses + 1, dtype=torch.int64))
+        self.register_buffer("links", torch.zeros(num_links, dtype=torch.int32))
+        self.offsets: Tensor
+        self.links: Tensor
+
+    @torch.no_grad()
+    def load_lexicon(self, offsets: Tensor, links: Tensor) -> None:
+        """Which sememes each sense has: those of sense s are ``links[offsets[s] : offsets[s + 1]]``."""
+        self.offsets.copy_(offsets)
+        self.links.copy_(links)
+
+    def from_lexicon(self, senses: Tensor) -> Tensor:
+        """(S,) sense ids -> (S, features), each distinct sense once."""
+        distinct, inverse = senses.unique(return_inverse=True)
+        first, counts = self.offsets[distinct], self.offsets[distinct + 1] - self.offsets[distinct]
+        column = torch.arange(int(counts.max()) if len(counts) else 1, device=senses.device)
+        valid = column < counts.unsqueeze(1)
+        link = torch.where(valid, first.unsqueeze(1) + column, 0)
+        sememe, index = self.links[link].long().unique(return_inverse=True)
+        # Projections are per distinct sememe, messages and pooling per leaf: a (sense, sememe) pair.
+        embedded = self.sememes(sememe)
+        place = valid.flatten().nonzero().squeeze(1)
+        which = index.flatten()[place]
+        number = torch.zeros_like(index).flatten().index_put((place,), torch.arange(len(place), device=senses.device))
+        leaf = NodeBlocks(number.view_as(index), valid, place)
+        complete = Neighbourhood.between(leaf, leaf)
+        projected = (self.attention.project_destinations(embedded), *self.attention.project_sources(embedded))
+        message = self.attention.attend(complete, *(part.index_select(0, which) for part in projected))
+        context = self._context(embedded.index_select(0, which), message)
+        sense = NodeBlocks(
+            torch.arange(len(distinct), device=senses.device).unsqueeze(1),
+            torch.ones(len(distinct), 1, dtype=torch.bool, device=senses.device),
+            torch.arange(len(distinct), device=senses.device),
+        )
+        pooled = self.pooling(Neighbourhood(leaf, sense, valid.unsqueeze(1)), context)
+        return pooled.index_select(0, inverse)
+
+    def from_graph(self, sememes: Tensor, context: Neighbourhood, sense_of: Neighbourhood) -> Tensor:
+        """Sememe nodes' ids (M,), their context edges and the edges sememe -> sense: (S, features)."""
+        embedded = self.sememes(sememes)
+        message = self.attention(context, embedded, embedded)
+        return self.pooling(sense_of, self._context(embedded, message))
+
+    def _context(self, embedded: Tensor, message: Tensor) -> Tensor:
+        if self.ffn is not None:
+            message = self.ffn(message)
+        return self.norm(embedded + message)

@@ -1,0 +1,242 @@
+"""One training run, from settings to a folder that holds the best model, its scores and its history.
+
+OUT/config.json, model.safetensors, vocabulary.json, lexicon.tsv, preparation.json   the model of the best dev accuracy
+OUT/last/                                                                            the model after the last step
+OUT/metrics.json    scores of the best model on every split, speed and memory
+OUT/settings.json   the settings of the run
+OUT/logs/           TensorBoard
+OUT/states/         what an interrupted run goes on from; removed at the end
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+from transformers import ProgressCallback, TrainingArguments, set_seed
+from transformers.trainer_callback import PrinterCallback
+from transformers.utils import logging
+
+from letgraph.checkpoint import Checkpoint, Preparation
+from letgraph.data.corpora import open_corpus
+from letgraph.data.store import PreparedPairs
+from letgraph.data.workers import peak_memory
+from letgraph.errors import LetgraphError
+from letgraph.inputs import Knowledge, open_knowledge, open_split
+from letgraph.scoring import binary_metrics, one_class_warning, score_pairs
+from letgraph.settings import Settings
+from letgraph.text.segment import resolve
+from letgraph.text.vocabulary import CharVocabulary
+from letgraph.training import PairTrainer, Progress, TensorBoardLog, last_state
+
+DEV, TEST, TRAIN = "dev", "test", "train"
+REPEATABLE = ("resume", "workers", "cache_dir", "data_dir", "logging_steps", "eval_batch_size", "save_steps")
+"""Settings that may differ between a run and its resumption."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    splits: dict[str, PreparedPairs]
+    knowledge: Knowledge | None
+    preparation: Preparation
+
+
+def train(settings: Settings) -> dict[str, Any]:
+    """Carry out a run and return what it writes to ``metrics.json``.
+
+    Raises `LetgraphError` before anything is written where settings, data or output folder do not allow the run.
+    """
+    logging.disable_progress_bar()  # of writing and reading weights: this run has bars of its own
+    folder = _claim(settings)
+    finished = folder / "metrics.json"
+    if finished.is_file():
+        print(f"{folder} holds a finished run already:")
+        metrics = json.loads(finished.read_text(encoding="utf-8"))
+        _print_scores(metrics)
+        return metrics
+    inputs = _open_inputs(settings)
+    set_seed(settings.training.seed)
+    checkpoint = _new_model(settings, inputs)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_json(folder / "settings.json", settings.to_dict())
+    speed = _fit(settings, inputs, checkpoint, folder)
+    checkpoint.save(folder / "last")
+    best = Checkpoint.load(folder) if DEV in inputs.splits else checkpoint
+    if DEV not in inputs.splits:
+        checkpoint.save(folder)
+    metrics = _score_all(best, inputs.splits, settings.training.eval_batch_size)
+    metrics |= {"train_pairs_per_second": speed, "peak_rss_mb": peak_memory() / 2**20}
+    _write_json(finished, metrics)
+    shutil.rmtree(folder / "states", ignore_errors=True)
+    _print_scores(metrics)
+    print(f"the model is in {folder}")
+    return metrics
+
+
+def _claim(settings: Settings) -> Path:
+    """The output folder; raises where it holds another run, or one that nobody asked to resume."""
+    folder = Path(settings.training.output_dir or f"runs/{settings.data.dataset}")
+    before = folder / "settings.json"
+    if before.is_file():
+        if settings.training.resume == "never":
+            raise LetgraphError(
+                f"{folder} holds a run already; go on with it by --resume auto, or name another --output-dir"
+            )
+        old, new = json.loads(before.read_text(encoding="utf-8")), settings.to_dict()
+        changed = [name for name in new if name not in REPEATABLE and old.get(name) != new[name]]
+        if changed:
+            name = changed[0]
+            raise LetgraphError(
+                f"{folder} was begun with {name} = {old.get(name)!r}, not {new[name]!r}; "
+                "resume with the same settings, or name another --output-dir"
+            )
+    elif folder.is_dir() and any(folder.iterdir()):
+        raise LetgraphError(f"{folder} is not empty and holds no run of ours; name another --output-dir")
+    return folder
+
+
+def _open_inputs(settings: Settings) -> Inputs:
+    data = settings.data
+    assert data.dataset is not None
+    data_dir = Path(data.data_dir) if data.data_dir else None
+    segmenters = resolve(data.segmenter)
+    corpus = open_corpus(data.dataset, data_dir, data.format)
+    if TRAIN not in corpus.splits:
+        raise LetgraphError(f"corpus {corpus.name} has no training split; it has {', '.join(corpus.splits)}")
+    knowledge = None
+    if settings.model.senses:
+        vectors = Path(data.sememe_vectors) if data.sememe_vectors else None
+        knowledge = open_knowledge(data.dataset, data_dir, data.hownet, vectors)
+    splits = {
+        name: open_split(
+            corpus,
+            name,
+            segmenters,
+            knowledge.lexicon if knowledge else None,
+            limit=data.limit,
+            skip_bad_rows=data.skip_bad_rows,
+            labelled=True if name in (TRAIN, DEV) else None,
+            cache_dir=Path(data.cache_dir) if data.cache_dir else None,
+            workers=data.workers,
+        )
+        for name in corpus.splits
+    }
+    if DEV not in splits:
+        print("warning: no dev split, so the last model is kept as the best", file=sys.stderr)
+    return Inputs(splits, knowledge, Preparation.current(segmenters))
+
+
+def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
+    train = inputs.splits[TRAIN]
+    vocabulary = CharVocabulary.build(train.sentences.chars.values)
+    knowledge = inputs.knowledge
+    checkpoint = Checkpoint.create(
+        settings.model_config(),
+        vocabulary,
+        knowledge.lexicon if knowledge else None,
+        knowledge.vectors if knowledge else None,
+        inputs.preparation,
+    )
+    config, weights = checkpoint.model.config, sum(p.numel() for p in checkpoint.model.parameters())
+    print(f"LET ({settings.model.preset}): {weights:,} parameters, {len(vocabulary):,} characters")
+    if config.num_sememes:
+        print(f"  {config.num_known_sememes:,} of {config.num_sememes:,} sememes have a pre-trained vector")
+    return checkpoint
+
+
+def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Path) -> float:
+    training = settings.training
+    states = folder / "states"
+    splits, model, collator = inputs.splits, checkpoint.model, checkpoint.collator
+    batch_size = training.batch_size or (64 if settings.data.dataset == "bq" else 32)
+    steps = -(-len(splits[TRAIN]) // batch_size)
+    total = training.max_steps if training.max_steps > 0 else int(np.ceil(training.epochs * steps))
+    arguments = TrainingArguments(
+        output_dir=str(states),
+        per_device_train_batch_size=batch_size,
+        num_train_epochs=training.epochs,
+        max_steps=training.max_steps,
+        learning_rate=training.learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=round(training.warmup * total),
+        weight_decay=training.weight_decay,
+        max_grad_norm=training.max_grad_norm,
+        seed=training.seed,
+        eval_strategy=("steps" if training.eval_steps else "epoch") if DEV in splits else "no",
+        eval_steps=training.eval_steps,
+        save_strategy="steps",
+        save_steps=training.save_steps,
+        logging_steps=training.logging_steps,
+        report_to="none",
+        dataloader_pin_memory=torch.cuda.is_available(),
+        remove_unused_columns=False,
+        disable_tqdm=True,
+    )
+
+    def score_dev() -> dict[str, Any]:
+        scores = score_pairs(model, collator, splits[DEV], training.eval_batch_size)
+        if warning := one_class_warning(scores):
+            tqdm.write(f"warning: {warning}", file=sys.stderr)
+        assert splits[DEV].labels is not None
+        return binary_metrics(splits[DEV].labels, scores)
+
+    progress = Progress(batch_size, len(splits[TRAIN]))
+    trainer = PairTrainer(
+        model,
+        arguments,
+        collator,
+        splits[TRAIN],
+        score_dev if DEV in splits else None,
+        lambda: checkpoint.save(folder),
+        [progress, TensorBoardLog(folder / "logs")],
+    )
+    for callback in (ProgressCallback, PrinterCallback):
+        trainer.remove_callback(callback)
+    state = last_state(states)
+    if state is not None:
+        print(f"going on from {state}")
+    trainer.train(resume_from_checkpoint=None if state is None else str(state))
+    if DEV in splits and trainer.state.best_global_step is None:
+        trainer.evaluate()
+    return progress.pairs_per_second
+
+
+def _score_all(checkpoint: Checkpoint, splits: dict[str, PreparedPairs], batch_size: int) -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    for name, pairs in splits.items():
+        # The training split is scored on what one dev split's time allows; the others whole, and once.
+        part = pairs.select(np.arange(min(len(pairs), 10_000))) if name == TRAIN else pairs
+        if part.labels is None:
+            print(f"{name} has no labels and is not scored")
+            continue
+        with tqdm(total=len(part), desc=f"scoring {name}", unit="pair", leave=False, mininterval=2.0) as bar:
+            scores = score_pairs(checkpoint.model, checkpoint.collator, part, batch_size, bar.update)
+        metrics[name] = binary_metrics(part.labels, scores)
+        if warning := one_class_warning(scores):
+            print(f"warning: {name}: {warning}", file=sys.stderr)
+    return metrics
+
+
+def _print_scores(metrics: dict[str, Any]) -> None:
+    for name, scores in metrics.items():
+        if isinstance(scores, dict):
+            auc = "-" if scores["auc"] is None else f"{scores['auc']:.4f}"
+            print(
+                f"{name}: accuracy {scores['accuracy']:.4f}, f1 {scores['f1']:.4f}, precision {scores['precision']:.4f}, "
+                f"recall {scores['recall']:.4f}, auc {auc}, loss {scores['loss']:.4f} ({scores['n']:,} pairs)"
+            )
+    print(f"trained at {metrics['train_pairs_per_second']:.0f} pairs/s, peak memory {metrics['peak_rss_mb']:.0f} MB")
+
+
+def _write_json(path: Path, value: Any) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
+    os.replace(temporary, path)

@@ -1,0 +1,82 @@
+"""Scores of prepared pairs, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss, precision_recall_fscore_support, roc_auc_score
+
+from letgraph.data.collate import Collator, interleave
+from letgraph.data.store import PreparedPairs
+from letgraph.models.let import LET
+from letgraph.text.features import SentenceTable
+
+Progress = Callable[[int], object]
+
+
+@torch.inference_mode()
+def score_table(model: LET, collator: Collator, table: SentenceTable) -> NDArray[np.float64]:
+    """Probabilities (B,) of the pairs of a table of 2B sentences; the model must be in evaluation mode."""
+    batch = collator(table).to(model.device)
+    return torch.sigmoid(model(batch).logits.double()).cpu().numpy()
+
+
+def score_pairs(
+    model: LET, collator: Collator, pairs: PreparedPairs, batch_size: int = 128, progress: Progress = lambda n: None
+) -> NDArray[np.float64]:
+    """Probabilities of all pairs, in their order. ``progress`` is called with the size of every batch done."""
+    training = model.training
+    model.eval()
+    scores = np.empty(len(pairs))
+    try:
+        for rows in batches_by_length(pairs, batch_size):
+            table = pairs.sentences.take(interleave(pairs.a[rows], pairs.b[rows]))
+            scores[rows] = score_table(model, collator, table)
+            progress(len(rows))
+    finally:
+        model.train(training)
+    return scores
+
+
+def batches_by_length(pairs: PreparedPairs, batch_size: int) -> Iterator[NDArray[np.int64]]:
+    """All rows in batches of about equal length, so that little is padded."""
+    order = np.argsort(pair_lengths(pairs), kind="stable")
+    return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
+
+
+def pair_lengths(pairs: PreparedPairs) -> NDArray[np.int64]:
+    """Characters of both sentences."""
+    lengths = pairs.sentences.chars.lengths
+    return lengths[pairs.a] + lengths[pairs.b]
+
+
+def binary_metrics(labels: NDArray, probabilities: NDArray[np.floating]) -> dict[str, float | None]:
+    """n, accuracy, f1, precision and recall of the positive class at threshold 0.5, auc, loss (mean cross-entropy).
+
+    ``auc`` is None where the labels are of one class only; f1, precision and recall are 0 where they are undefined.
+    """
+    labels = np.asarray(labels).astype(int)
+    predicted = (probabilities > 0.5).astype(int)
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        labels, predicted, labels=[0, 1], average=None, zero_division=0
+    )
+    return {
+        "n": len(labels),
+        "accuracy": float((labels == predicted).mean()),
+        "f1": float(f1[1]),
+        "precision": float(precision[1]),
+        "recall": float(recall[1]),
+        "auc": float(roc_auc_score(labels, probabilities)) if 0 < labels.sum() < len(labels) else None,
+        "loss": float(log_loss(labels, probabilities.astype(np.float64), labels=[0, 1])),
+    }
+
+
+def one_class_warning(probabilities: NDArray[np.floating]) -> str | None:
+    """A sentence to show when every pair gets the same prediction: such a model has learnt nothing useful."""
+    predicted = probabilities > 0.5
+    if len(predicted) < 2 or not (predicted.all() or not predicted.any()):
+        return None
+    return f"all {len(predicted):,} pairs are predicted {int(predicted[0])}: the model does not tell pairs apart"

@@ -1,0 +1,208 @@
+"""The settings of a training run: their groups, defaults and checks, from command line and YAML file."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from argparse import ArgumentDefaultsHelpFormatter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import yaml
+from transformers import HfArgumentParser
+
+from letgraph.errors import DataError, LetgraphError
+from letgraph.models.config import PRESETS, LETConfig
+
+OWN_FLAGS = {"senses": "--no-senses", "gru": "--no-gru", "num_layers": "--layers"}
+"""Settings of `LETConfig` that have a flag of their own."""
+
+
+def _setting(default: Any, help: str, **metadata: Any) -> Any:
+    return field(default=default, metadata={"help": help, **metadata})
+
+
+@dataclass
+class DataSettings:
+    """What is learnt from, and how text becomes graphs."""
+
+    _argument_group_name = "data"
+
+    dataset: str | None = _setting(None, "demo, bq, lcqmc, afqmc, a file, a folder, or hf:NAME[:CONFIG]")
+    data_dir: str | None = _setting(None, "folder of the named corpora; None: $LETGRAPH_DATA, then data/")
+    format: str | None = _setting(None, "of the files, such as tsv:a,b,label; None: sniffed")
+    limit: int | None = _setting(None, "only the first N pairs of each split")
+    skip_bad_rows: bool = _setting(False, "count bad rows and skip them instead of stopping")
+    segmenter: str = _setting("lattice", "jieba, pkuseg, thulac, several joined by +, or lattice: all three")
+    hownet: str | None = _setting(
+        None, "sense lexicon: demo, a .tsv, a .json or an OpenHowNet folder; None: the only .tsv in DATA_DIR/hownet"
+    )
+    sememe_vectors: str | None = _setting(None, "pre-trained vectors of sememes; None: those beside a default lexicon")
+    cache_dir: str | None = _setting(None, "of prepared data; None: $LETGRAPH_CACHE, then ~/.cache/letgraph/prepared")
+    workers: int | None = _setting(None, "processes that prepare data; None: one a core")
+
+
+@dataclass
+class ModelSettings:
+    """Which LET."""
+
+    _argument_group_name = "model"
+
+    preset: str = _setting("paper", f"{' or '.join(PRESETS)} (the authors' program)")
+    senses: bool = _setting(True, "use HowNet senses")
+    gru: bool = _setting(True, "update words and senses by GRU cells")
+    layers: int = _setting(2, "layers of SaGT")
+    set: list[str] = field(
+        default_factory=list,
+        metadata={"help": "further settings of LETConfig as NAME=VALUE, e.g. pooling=centred dropout=0.1"},
+    )
+
+
+@dataclass
+class TrainingSettings:
+    """How it is trained: RMSProp with linear warm-up and decay."""
+
+    _argument_group_name = "training"
+
+    output_dir: str | None = _setting(None, "folder of the run")
+    epochs: float = _setting(6.0, "passes over the training split")
+    max_steps: int = _setting(-1, "stop (and end the decay) after N steps, whatever the epochs; -1: off")
+    batch_size: int | None = _setting(None, "pairs a step; None: 64 for bq, else 32")
+    eval_batch_size: int = _setting(128, "pairs a batch when scoring")
+    learning_rate: float = _setting(5e-4, "peak learning rate")
+    warmup: float = _setting(0.1, "part of the steps in which the learning rate rises")
+    weight_decay: float = _setting(1e-6, "L2 penalty on all parameters but biases and layer normalisation")
+    max_grad_norm: float = _setting(5.0, "gradients are scaled down to this norm")
+    seed: int = _setting(42, "of weights, order of pairs and dropout")
+    eval_steps: int | None = _setting(None, "score the dev split every N steps; None: after every epoch")
+    save_steps: int = _setting(500, "keep a state to resume from every N steps")
+    logging_steps: int = _setting(50, "log the loss every N steps")
+    resume: Literal["never", "auto"] = _setting(
+        "never", "auto: go on from the last kept state in output_dir, or begin if there is none"
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    data: DataSettings
+    model: ModelSettings
+    training: TrainingSettings
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings by name, flat."""
+        return {**asdict(self.data), **asdict(self.model), **asdict(self.training)}
+
+    def model_config(self) -> LETConfig:
+        """The model's configuration, without the sizes that follow from the data."""
+        known = {name for name in vars(LETConfig()) if not name.startswith("_")}
+        overrides = {"senses": self.model.senses, "gru": self.model.gru, "num_layers": self.model.layers}
+        for item in self.model.set:
+            name, equals, value = item.partition("=")
+            if not equals:
+                raise LetgraphError(f"--set {item}: write NAME=VALUE")
+            if name in OWN_FLAGS:
+                raise LetgraphError(f"--set {item}: use {OWN_FLAGS[name]}")
+            if name not in known:
+                raise LetgraphError(f"--set {item}: LETConfig has no setting {name!r}{_nearest(name, known)}")
+            overrides[name] = yaml.safe_load(value)
+        return LETConfig.from_preset(self.model.preset, **overrides)
+
+
+class _Parser(HfArgumentParser):
+    """Errors in one line, with the nearest right name for an unknown option."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            name = next((word for word in unknown.split() if word.startswith("-")), unknown)
+            options = [option for option in self._option_string_actions if "_" not in option]
+            message = f"no option {name.partition('=')[0]}{_nearest(name.partition('=')[0], options)}"
+        print(f"error: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
+def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
+    """Settings from command-line arguments (default: those of this process).
+
+    ``--config FILE.yaml`` gives defaults that other arguments override. Unknown and contradictory settings raise
+    `LetgraphError`, or end the process with status 2 where argparse finds them.
+    """
+    groups: list[Any] = [DataSettings, ModelSettings, TrainingSettings]
+    parser = _Parser(
+        groups,
+        prog="python -m letgraph.train",
+        description="Train LET on a corpus of sentence pairs; score its dev and test splits.",
+        formatter_class=_OneSpelling,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--config", metavar="FILE.yaml", help="settings by name; the command line overrides them")
+    known, _ = parser.parse_known_args(arguments)
+    if known.config:
+        parser.set_defaults(**_read_yaml(Path(known.config), {f.name for group in groups for f in fields(group)}))
+    values = vars(parser.parse_args(arguments))
+    values.pop("config")
+    data, model, training = (group(**{f.name: values[f.name] for f in fields(group)}) for group in groups)
+    settings = Settings(data, model, training)
+    _check(settings)
+    return settings
+
+
+class _OneSpelling(ArgumentDefaultsHelpFormatter):
+    """Help that shows --an-option but not --an_option, which is accepted as well."""
+
+    def _format_action_invocation(self, action: Any) -> str:
+        action.option_strings = [option for option in action.option_strings if "_" not in option]
+        return super()._format_action_invocation(action)
+
+
+def _read_yaml(path: Path, known: set[str]) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        raise DataError(path, None, "no such file", "give a YAML file of settings") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise DataError(path, line, "not YAML", "write one NAME: VALUE a line") from None
+    if not isinstance(values, dict):
+        raise DataError(path, 1, "not a mapping", "write one NAME: VALUE a line")
+    values = {str(name).replace("-", "_"): value for name, value in values.items()}
+    for name in values:
+        if name not in known:
+            raise DataError(path, None, f"no setting {name!r}", f"remove it{_nearest(name, known)}")
+    return values
+
+
+def _check(settings: Settings) -> None:
+    data, model, training = settings.data, settings.model, settings.training
+    if data.dataset is None:
+        raise LetgraphError("which corpus? Give --dataset demo, bq, lcqmc, afqmc, a file or a folder")
+    if not model.senses and (data.hownet or data.sememe_vectors):
+        flag = "--hownet" if data.hownet else "--sememe-vectors"
+        raise LetgraphError(f"--no-senses and {flag} contradict each other; give one of them")
+    if model.preset not in PRESETS:
+        raise LetgraphError(f"no preset {model.preset!r}{_nearest(model.preset, PRESETS)}")
+    for flag, value, least in (
+        ("--layers", model.layers, 1),
+        ("--batch-size", training.batch_size, 1),
+        ("--eval-batch-size", training.eval_batch_size, 1),
+        ("--save-steps", training.save_steps, 1),
+        ("--eval-steps", training.eval_steps, 1),
+        ("--logging-steps", training.logging_steps, 1),
+    ):
+        if value is not None and value < least:
+            raise LetgraphError(f"{flag} {value}: it has to be {least} or more")
+    if training.epochs <= 0 or training.learning_rate <= 0:
+        raise LetgraphError("--epochs and --learning-rate have to be above 0")
+    if not 0 <= training.warmup < 1:
+        raise LetgraphError(f"--warmup {training.warmup}: a part of the steps, from 0 to below 1")
+    if training.max_steps == 0 or training.max_steps < -1:
+        raise LetgraphError(f"--max-steps {training.max_steps}: it has to be 1 or more, or -1 for no limit")
+    settings.model_config()
+
+
+def _nearest(name: str, known: Any) -> str:
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
