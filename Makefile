@@ -28,7 +28,7 @@ setup: $(STAMP) ## create or update the environment and bring the pkuseg model
 	@$(RUN) -m letgraph.fetch_pkuseg
 
 demo: setup ## train on the demo corpus and print its dev and test scores
-	$(RUN) -m letgraph.train --dataset demo --output-dir runs/demo
+	$(RUN) -m letgraph.train --dataset demo --output-dir runs/demo --resume auto
 
 test: setup ## run the tests
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1 \

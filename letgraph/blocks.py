@@ -48,7 +48,7 @@ class _Pad(torch.autograd.Function):
         return features.index_select(0, index.flatten()).view(*index.shape, *features.shape[1:])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         index, valid, place = ctx.saved_tensors
         return _Flatten.apply(grad, index, valid, place), None, None, None
 
@@ -62,7 +62,7 @@ class _Flatten(torch.autograd.Function):
         return blocks.flatten(0, 1).index_select(0, place)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         index, valid, place = ctx.saved_tensors
         padded = _Pad.apply(grad, index, valid, place)
         return padded.masked_fill(~valid.view(*valid.shape, *(1,) * (grad.dim() - 1)), 0), None, None, None

@@ -3,7 +3,7 @@
 config.json, model.safetensors   the model (`transformers` format)
 vocabulary.json                  the characters of the encoder
 lexicon.tsv                      the words, senses and sememes (only for models with senses)
-preparation.json                 segmenters with their versions, what happens to blanks
+preparation.json                 segmenters with their versions, what happens to blanks and to long sentences
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ import json
 import os
 import shutil
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import torch
-from safetensors import SafetensorError
 from transformers.utils import logging
 
 from letgraph.data.collate import Collator
 from letgraph.errors import DataError, LetgraphError
 from letgraph.models import MODELS, LETConfig
 from letgraph.models.let import LET
-from letgraph.text.clean import Blanks
+from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.segment import load_segmenter
 from letgraph.text.sememes import SememeVectors, vectors_for
@@ -35,15 +34,33 @@ _MEND = "give a folder that letgraph.train wrote, or train again"
 
 @dataclass(frozen=True)
 class Preparation:
-    """How sentences become graphs: segmenters and their versions, and what happens to blanks."""
+    """How sentences become graphs: segmenters and their versions, what happens to blanks, and after how many characters
+    sentences are cut off."""
 
     segmenters: tuple[str, ...]
     blanks: Blanks = "collapse"
     versions: dict[str, str] = field(default_factory=dict)
+    max_characters: int = DEFAULT_MAX_CHARACTERS
 
     @classmethod
-    def current(cls, segmenters: tuple[str, ...], blanks: Blanks = "collapse") -> Self:
-        return cls(segmenters, blanks, {name: load_segmenter(name).version for name in segmenters})
+    def current(cls, segmenters: tuple[str, ...]) -> Self:
+        """With the segmenters that are installed here."""
+        return cls(segmenters, versions={name: load_segmenter(name).version for name in segmenters})
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """Of what `save` has written. Raises TypeError for anything else."""
+        preparation = cls(**values)
+        names, versions = preparation.segmenters, preparation.versions
+        if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+            raise TypeError("no names of segmenters")
+        if not isinstance(versions, dict) or not all(isinstance(version, str) for version in versions.values()):
+            raise TypeError("no versions of segmenters")
+        if preparation.blanks not in get_args(Blanks):
+            raise TypeError(f"blanks {preparation.blanks!r}")
+        if not isinstance(preparation.max_characters, int) or preparation.max_characters < 1:
+            raise TypeError(f"max_characters {preparation.max_characters!r}")
+        return replace(preparation, segmenters=tuple(names))
 
     def check_versions(self) -> None:
         """Warn on stderr about segmenters that are not the ones the model was trained with."""
@@ -72,7 +89,14 @@ class Checkpoint:
         preparation: Preparation,
     ) -> Self:
         """A new model, its weights drawn from torch's global generator; the sizes in ``config`` that follow from the
-        vocabulary, the lexicon and its vectors are set here."""
+        vocabulary, the lexicon and its vectors are set here. Raises `LetgraphError` where the encoder has too few
+        positions for the longest sentences of ``preparation``."""
+        needed = preparation.max_characters + 2
+        if config.max_positions < needed:
+            raise LetgraphError(
+                f"max_positions {config.max_positions}: sentences have up to {preparation.max_characters} characters "
+                f"and two special tokens; it has to be {needed} or more"
+            )
         config.vocab_size = len(vocabulary)
         if lexicon is not None:
             matched = vectors_for(lexicon, vectors) if vectors else None
@@ -122,41 +146,54 @@ class Checkpoint:
         """
         folder = Path(folder)
         kind = _read_json(folder / "config.json").get("model_type")
-        if kind not in MODELS:
+        if not isinstance(kind, str) or kind not in MODELS:
             known = ", ".join(MODELS)
             raise DataError(folder / "config.json", None, f"model type {kind!r} is not one of ours ({known})", _MEND)
         try:
-            preparation = Preparation(**_read_json(folder / "preparation.json"))
+            preparation = Preparation.from_json(_read_json(folder / "preparation.json"))
         except TypeError as error:
             raise DataError(folder / "preparation.json", None, f"not what we write ({error})", _MEND) from None
-        preparation = Preparation(tuple(preparation.segmenters), preparation.blanks, preparation.versions)
         model = _load_model(folder, MODELS[kind])
         trained_with = model.config.lexicon_hash
+        if lexicon is not None and trained_with is None:
+            raise LetgraphError(f"{folder} was trained without senses; leave out --hownet")
         if lexicon is not None and lexicon.hash != trained_with:
             raise LetgraphError(
                 f"{folder} was trained with lexicon {str(trained_with)[:12]}, not with {lexicon.source} "
                 f"({lexicon.hash[:12]}); leave out --hownet to use its own copy, or train with the other lexicon"
             )
         if trained_with is not None:
-            lexicon = load_lexicon(str(folder / "lexicon.tsv"))
+            lexicon = _load_lexicon(folder / "lexicon.tsv")
             if lexicon.hash != trained_with:
                 raise DataError(folder / "lexicon.tsv", None, "not the lexicon the model was trained with", _MEND)
-        return cls(model, CharVocabulary.load(folder / "vocabulary.json"), lexicon, preparation)
+        vocabulary = CharVocabulary.load(folder / "vocabulary.json")
+        if len(vocabulary) != model.config.vocab_size:
+            raise DataError(folder / "vocabulary.json", None, "not the vocabulary the model was trained with", _MEND)
+        return cls(model, vocabulary, lexicon, preparation)
+
+
+def _load_lexicon(path: Path) -> Lexicon:
+    if not path.is_file():
+        raise DataError(path, None, "no such file", _MEND)
+    return load_lexicon(path)
 
 
 def _load_model(folder: Path, model_class: type[LET]) -> LET:
     weights = folder / "model.safetensors"
     if not weights.is_file():
         raise DataError(weights, None, "no such file", _MEND)
-    verbosity = logging.get_verbosity()
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
         loaded: Any = model_class.from_pretrained(folder, output_loading_info=True, local_files_only=True)
-    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise DataError(weights, None, f"cannot be read ({reason})", _MEND) from None
+    except Exception as error:  # a foreign configuration can make any part of the model fail, each in its own way
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise DataError(weights, None, f"cannot be read ({reason})", _MEND) from error
     finally:
         logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
     model, report = loaded
     wrong = {what: report[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys") if report[what]}
     if wrong:
@@ -167,8 +204,8 @@ def _load_model(folder: Path, model_class: type[LET]) -> LET:
 def _read_json(path: Path) -> dict:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataError(path, None, "no such file", _MEND) from None
+    except OSError as error:
+        raise DataError(path, None, f"cannot be read ({error.strerror})", _MEND) from None
     except ValueError as error:
         raise DataError(path, None, f"not JSON ({error})", _MEND) from None
     if not isinstance(value, dict):

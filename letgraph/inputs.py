@@ -12,7 +12,7 @@ from time import perf_counter
 from letgraph.data.corpora import Corpus, PairSplit
 from letgraph.data.store import PreparedPairs, prepare
 from letgraph.errors import LetgraphError
-from letgraph.text.clean import Blanks
+from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, truncation_warning
 from letgraph.text.features import SentenceTable
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.sememes import SememeVectors, read_sememe_vectors
@@ -49,6 +49,16 @@ def open_knowledge(dataset: str, data_dir: Path | None, hownet: str | None, seme
     return Knowledge(lexicon, vectors)
 
 
+def named_lexicon(hownet: str | None, sememe_vectors: Path | None) -> Lexicon | None:
+    """The lexicon that ``hownet`` names, to be compared with the one a model was trained with. Prints nothing."""
+    if hownet is not None:
+        names = read_sememe_vectors(sememe_vectors).names if sememe_vectors else None
+        return load_lexicon(hownet, names)
+    if sememe_vectors is not None:
+        raise LetgraphError("--sememe-vectors names the sememes of a lexicon; give --hownet PATH with it")
+    return None
+
+
 def _default_lexicon(dataset: str, data_dir: Path | None) -> tuple[str, Path | None]:
     if dataset == "demo":
         return "demo", None
@@ -57,8 +67,9 @@ def _default_lexicon(dataset: str, data_dir: Path | None) -> tuple[str, Path | N
     if len(found) != 1:
         state = "there is none" if not found else f"there are {', '.join(path.name for path in found)}"
         raise LetgraphError(
-            f"which lexicon? Give --hownet PATH (a word-sense-sememe .tsv, the authors' .json, an OpenHowNet folder, or "
-            f"demo for the packaged excerpt), or --no-senses; without it the only .tsv in {folder} is taken, and {state}"
+            "which lexicon? Give --hownet PATH (a word-sense-sememe .tsv, the authors' .json, an OpenHowNet folder, or "
+            "demo for the packaged excerpt), or --no-senses; without it the only .tsv in "
+            f"{folder} is taken, and {state}"
         )
     beside = folder / SEMEME_VECTORS
     return str(found[0]), beside if beside.is_file() else None
@@ -75,21 +86,48 @@ def open_split(
     labelled: bool | None = None,
     cache_dir: Path | None = None,
     workers: int | None = None,
-    blanks: Blanks = "collapse",
 ) -> PreparedPairs:
-    """Load a split and prepare it, printing its format, what cleaning changed, and what it looks like."""
+    """Load a split and prepare it: `load_split`, then `prepare_split`."""
+    split = load_split(corpus, name, limit=limit, skip_bad_rows=skip_bad_rows, labelled=labelled)
+    return prepare_split(split, segmenters, lexicon, cache_dir=cache_dir, workers=workers)
+
+
+def load_split(
+    corpus: Corpus, name: str, *, limit: int | None = None, skip_bad_rows: bool = False, labelled: bool | None = None
+) -> PairSplit:
+    """`Corpus.load`, printing where the split lies, its format and its warnings."""
     split = corpus.load(name, limit=limit, skip_bad_rows=skip_bad_rows, labelled=labelled)
-    _print_split(split)
-    start = perf_counter()
-    prepared = prepare(split, segmenters, lexicon, cache_dir=cache_dir, workers=workers, blanks=blanks)
-    _print_prepared(prepared, segmenters, lexicon, perf_counter() - start)
-    return prepared
-
-
-def _print_split(split: PairSplit) -> None:
     print(f"{split.corpus} {split.split}: {len(split):,} pairs of {split.path} ({split.format})", flush=True)
     for warning in split.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    return split
+
+
+def prepare_split(
+    split: PairSplit,
+    segmenters: tuple[str, ...],
+    lexicon: Lexicon | None,
+    *,
+    cache_dir: Path | None = None,
+    workers: int | None = None,
+    blanks: Blanks = "collapse",
+    max_characters: int = DEFAULT_MAX_CHARACTERS,
+) -> PreparedPairs:
+    """`prepare`, printing what cleaning changed, what the lattices look like, and what it took."""
+    start = perf_counter()
+    prepared = prepare(
+        split,
+        segmenters,
+        lexicon,
+        cache_dir=cache_dir,
+        workers=workers,
+        blanks=blanks,
+        max_characters=max_characters,
+    )
+    _print_prepared(prepared, segmenters, lexicon, perf_counter() - start)
+    if warning := truncation_warning(prepared.cleaning, max_characters):
+        print(f"warning: {split.corpus} {split.split}: {warning}", file=sys.stderr)
+    return prepared
 
 
 def _print_prepared(

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from letgraph.data.corpora import open_corpus
-from letgraph.data.store import default_cache_dir
 from letgraph.errors import LetgraphError, run_cli
 from letgraph.inputs import open_knowledge, open_split
 from letgraph.text.segment import resolve
@@ -28,8 +27,8 @@ def parser() -> argparse.ArgumentParser:
     text.add_argument(
         "--hownet",
         metavar="PATH",
-        help="sense lexicon: demo, a .tsv, a .json or an OpenHowNet folder (default: demo for the demo corpus, else the "
-        "only .tsv in DATA_DIR/hownet)",
+        help="sense lexicon: demo, a .tsv, a .json or an OpenHowNet folder (default: demo for the demo corpus, else "
+        "the only .tsv in DATA_DIR/hownet)",
     )
     text.add_argument("--sememe-vectors", type=Path, metavar="PATH", help="names the sememes of a .json lexicon")
     text.add_argument("--no-senses", action="store_true", help="words without senses, for training without them")

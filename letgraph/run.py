@@ -156,7 +156,8 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
     training = settings.training
     states = folder / "states"
     splits, model, collator = inputs.splits, checkpoint.model, checkpoint.collator
-    batch_size = training.batch_size or (64 if settings.data.dataset == "bq" else 32)
+    batch_size = training.batch_size
+    assert batch_size is not None and training.epochs is not None
     steps = -(-len(splits[TRAIN]) // batch_size)
     total = training.max_steps if training.max_steps > 0 else int(np.ceil(training.epochs * steps))
     arguments = TrainingArguments(
@@ -185,8 +186,9 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
         scores = score_pairs(model, collator, splits[DEV], training.eval_batch_size)
         if warning := one_class_warning(scores):
             tqdm.write(f"warning: {warning}", file=sys.stderr)
-        assert splits[DEV].labels is not None
-        return binary_metrics(splits[DEV].labels, scores)
+        labels = splits[DEV].labels
+        assert labels is not None
+        return binary_metrics(labels, scores)
 
     progress = Progress(batch_size, len(splits[TRAIN]))
     trainer = PairTrainer(
@@ -230,8 +232,9 @@ def _print_scores(metrics: dict[str, Any]) -> None:
         if isinstance(scores, dict):
             auc = "-" if scores["auc"] is None else f"{scores['auc']:.4f}"
             print(
-                f"{name}: accuracy {scores['accuracy']:.4f}, f1 {scores['f1']:.4f}, precision {scores['precision']:.4f}, "
-                f"recall {scores['recall']:.4f}, auc {auc}, loss {scores['loss']:.4f} ({scores['n']:,} pairs)"
+                f"{name}: accuracy {scores['accuracy']:.4f}, f1 {scores['f1']:.4f}, precision "
+                f"{scores['precision']:.4f}, recall {scores['recall']:.4f}, auc {auc}, "
+                f"loss {scores['loss']:.4f} ({scores['n']:,} pairs)"
             )
     print(f"trained at {metrics['train_pairs_per_second']:.0f} pairs/s, peak memory {metrics['peak_rss_mb']:.0f} MB")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,10 +12,26 @@ from sklearn.metrics import log_loss, precision_recall_fscore_support, roc_auc_s
 
 from letgraph.data.collate import Collator, interleave
 from letgraph.data.store import PreparedPairs
+from letgraph.errors import LetgraphError
 from letgraph.models.let import LET
 from letgraph.text.features import SentenceTable
 
 Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class SentencePairs:
+    """Pairs as row numbers ``a``, ``b`` (pairs,) into a table of sentences, in memory."""
+
+    sentences: SentenceTable
+    a: NDArray[np.integer]
+    b: NDArray[np.integer]
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+
+Pairs = PreparedPairs | SentencePairs
 
 
 @torch.inference_mode()
@@ -25,9 +42,12 @@ def score_table(model: LET, collator: Collator, table: SentenceTable) -> NDArray
 
 
 def score_pairs(
-    model: LET, collator: Collator, pairs: PreparedPairs, batch_size: int = 128, progress: Progress = lambda n: None
+    model: LET, collator: Collator, pairs: Pairs, batch_size: int = 128, progress: Progress = lambda n: None
 ) -> NDArray[np.float64]:
-    """Probabilities of all pairs, in their order. ``progress`` is called with the size of every batch done."""
+    """Probabilities of all pairs, in their order. ``progress`` is called with the size of every batch done.
+
+    Raises `LetgraphError` where a score is not a number.
+    """
     training = model.training
     model.eval()
     scores = np.empty(len(pairs))
@@ -38,16 +58,18 @@ def score_pairs(
             progress(len(rows))
     finally:
         model.train(training)
+    if np.isnan(scores).any():
+        raise LetgraphError("the model's scores are not numbers: training has diverged; lower its --learning-rate")
     return scores
 
 
-def batches_by_length(pairs: PreparedPairs, batch_size: int) -> Iterator[NDArray[np.int64]]:
+def batches_by_length(pairs: Pairs, batch_size: int) -> Iterator[NDArray[np.int64]]:
     """All rows in batches of about equal length, so that little is padded."""
     order = np.argsort(pair_lengths(pairs), kind="stable")
     return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
 
 
-def pair_lengths(pairs: PreparedPairs) -> NDArray[np.int64]:
+def pair_lengths(pairs: Pairs) -> NDArray[np.int64]:
     """Characters of both sentences."""
     lengths = pairs.sentences.chars.lengths
     return lengths[pairs.a] + lengths[pairs.b]
@@ -72,6 +94,14 @@ def binary_metrics(labels: NDArray, probabilities: NDArray[np.floating]) -> dict
         "auc": float(roc_auc_score(labels, probabilities)) if 0 < labels.sum() < len(labels) else None,
         "loss": float(log_loss(labels, probabilities.astype(np.float64), labels=[0, 1])),
     }
+
+
+def format_metrics(metrics: dict[str, float | None]) -> str:
+    """What `binary_metrics` returns, as a line to read."""
+    figures = ", ".join(
+        f"{name} {'-' if value is None else f'{value:.4f}'}" for name, value in metrics.items() if name != "n"
+    )
+    return f"{figures} ({metrics['n']:,} pairs)"
 
 
 def one_class_warning(probabilities: NDArray[np.floating]) -> str | None:

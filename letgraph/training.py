@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -183,8 +184,14 @@ class Progress(TrainerCallback):
         return self.pairs / self.seconds if self.seconds else float("nan")
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        interval = 1.0 if sys.stderr.isatty() else 60.0  # a log wants a line now and then, not a moving bar
         self.bar = tqdm(
-            total=state.max_steps, initial=state.global_step, unit="step", disable=not self.shown, mininterval=2.0
+            total=state.max_steps,
+            initial=state.global_step,
+            unit="step",
+            disable=not self.shown,
+            mininterval=interval,
+            maxinterval=interval,
         )
         self._since = time.perf_counter()
 

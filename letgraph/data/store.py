@@ -36,8 +36,8 @@ from letgraph.data.arrow import read_arrow, write_arrow
 from letgraph.data.corpora import PairSplit
 from letgraph.data.workers import Effort, featurise_all
 from letgraph.errors import DataError, LetgraphError
-from letgraph.text.clean import Blanks, clean
-from letgraph.text.features import MAX_CHARACTERS, SentenceTable
+from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, clean, truncate
+from letgraph.text.features import SentenceTable
 from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import load_segmenter
 
@@ -104,17 +104,19 @@ def prepare(
     workers: int | None = None,
     progress: bool = True,
     blanks: Blanks = "collapse",
+    max_characters: int = DEFAULT_MAX_CHARACTERS,
 ) -> PreparedPairs:
     """The split's pairs, from the cache where they lie there, else cleaned, segmented and put there.
 
     ``segmenters`` are names (`letgraph.text.segment.resolve`); without ``lexicon`` no word has senses. ``cache_dir``
-    is `default_cache_dir` unless given. For ``workers`` and ``progress`` see `letgraph.data.workers.featurise_all`.
+    is `default_cache_dir` unless given. Sentences are cut off after ``max_characters`` (see
+    `letgraph.text.clean.truncate`). For ``workers`` and ``progress`` see `letgraph.data.workers.featurise_all`.
     Processes that want the same at the same time wait for the first of them.
 
-    Raises `LetgraphError` when a segmenter is missing, a sentence is too long or the cache cannot be written.
+    Raises `LetgraphError` when a segmenter is missing, a sentence is empty or the cache cannot be written.
     """
     root = default_cache_dir() if cache_dir is None else cache_dir
-    ingredients = _ingredients(split, segmenters, lexicon, blanks)
+    ingredients = _ingredients(split, segmenters, lexicon, blanks, max_characters)
     key = hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
     folder = root / key
     if folder.is_dir():
@@ -126,7 +128,7 @@ def prepare(
             # Another process may have finished it while this one waited for the lock.
             if unfinished is not None:
                 start = perf_counter()
-                sentences, rows, cleaning = _distinct(split, blanks)
+                sentences, rows, cleaning = _distinct(split, blanks, max_characters)
                 table, effort = featurise_all(sentences, segmenters, lexicon, workers=workers, progress=progress)
                 _write(unfinished, table, rows, split.labels)
                 effort = replace(effort, seconds=perf_counter() - start)
@@ -145,7 +147,7 @@ def default_cache_dir() -> Path:
 
 
 def _ingredients(
-    split: PairSplit, segmenters: Sequence[str], lexicon: Lexicon | None, blanks: Blanks
+    split: PairSplit, segmenters: Sequence[str], lexicon: Lexicon | None, blanks: Blanks, max_characters: int
 ) -> dict[str, Any]:
     return {
         "version": VERSION,
@@ -154,6 +156,7 @@ def _ingredients(
         "segmenters": {name: load_segmenter(name).version for name in sorted(segmenters)},
         "lexicon": None if lexicon is None else lexicon.hash,
         "blanks": blanks,
+        "max_characters": max_characters,
     }
 
 
@@ -206,7 +209,9 @@ def _write(folder: Path, table: SentenceTable, rows: NDArray[np.int32], labels: 
     write_arrow(folder / "pairs.arrow", pairs)
 
 
-def _distinct(split: PairSplit, blanks: Blanks) -> tuple[list[str], NDArray[np.int32], Counter[str]]:
+def _distinct(
+    split: PairSplit, blanks: Blanks, max_characters: int
+) -> tuple[list[str], NDArray[np.int32], Counter[str]]:
     """The distinct cleaned sentences, the row of each sentence ``a_0, b_0, a_1, b_1, …``, and what cleaning changed."""
     row_of: dict[str, int] = {}
     known: dict[str, tuple[int, Mapping[str, int]]] = {}
@@ -214,17 +219,13 @@ def _distinct(split: PairSplit, blanks: Blanks) -> tuple[list[str], NDArray[np.i
     cleaning: Counter[str] = Counter()
     for raw in chain.from_iterable(zip(split.a, split.b, strict=True)):
         if raw not in known:
-            cleaned = clean(raw, blanks=blanks)
-            if not 0 < len(cleaned.text) <= MAX_CHARACTERS:
-                raise _unusable(split, len(rows) // 2, len(cleaned.text))
+            cleaned = truncate(clean(raw, blanks=blanks), max_characters)
+            if not cleaned.text:
+                line = int(split.lines[len(rows) // 2])
+                raise DataError(split.path, line, "a sentence is empty after cleaning", "give it, or delete the row")
             known[raw] = row_of.setdefault(cleaned.text, len(row_of)), cleaned.changes
         row, changes = known[raw]
         rows.append(row)
         if changes:
             cleaning.update(changes)
     return list(row_of), np.array(rows, np.int32), cleaning
-
-
-def _unusable(split: PairSplit, pair: int, length: int) -> DataError:
-    problem = f"a sentence of {length:,} characters; sentences have 1 to {MAX_CHARACTERS:,}"
-    return DataError(split.path, int(split.lines[pair]), problem, "split or remove the row")

@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TextIO
+from typing import Any
 
 from tqdm import tqdm
 
@@ -199,7 +199,7 @@ class _LogLines(tqdm):
     """A progress bar for logs: each report is a line of its own."""
 
     @staticmethod
-    def status_printer(file: TextIO) -> Callable[[str], None]:
+    def status_printer(file: Any) -> Callable[[str], None]:
         separator = ""
 
         def report(text: str) -> None:

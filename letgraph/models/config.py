@@ -19,14 +19,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "trainable_sememe_vectors": True,
         "directions": "heads",
         "word_ffn": True,
-        "activation": "none",
         "fusion": "linear",
         "matching_heads": 4,
         "cosine": "distance",
         "matching_residual": True,
         "output": "softmax",
         "clip": 10.0,
-        "dropout_mode": "pair",
     },
 }
 
@@ -36,8 +34,12 @@ class LETConfig(PretrainedConfig):
 
     Sizes: ``vocab_size`` characters; ``hidden_size`` D of words, senses and matching; ``encoder_size``,
     ``encoder_layers``, ``encoder_heads``, ``encoder_intermediate_size`` and ``max_positions`` of the character
-    encoder; ``num_layers`` L of SaGT; ``perspectives`` P; ``num_senses``, ``num_links``, ``num_sememes`` of
-    the lexicon, ``num_known_sememes`` of which have a pre-trained vector, ``sememe_size`` long; ``classifier_sizes`` of the two hidden layers.
+    encoder; ``num_layers`` L of SaGT; ``perspectives`` P; ``num_senses``, ``num_links`` and ``num_sememes`` of the
+    lexicon, ``num_known_sememes`` of which have a pre-trained vector, ``sememe_size`` long; ``classifier_sizes`` of the
+    two hidden layers.
+
+    Both presets: ``activation`` σ of MD-GAT ("none", "relu", "elu", "tanh"); ``dropout``, and ``dropout_mode``: "pair"
+    draws one mask a pair and feature, "element" one an entry; ``kernel`` of MD-GAT, see `letgraph.nn.md_attention`.
 
     Ablations: ``senses`` and ``gru`` on or off, ``num_layers``.
 
@@ -55,7 +57,6 @@ class LETConfig(PretrainedConfig):
     trainable_sememe_vectors  False | True          whether pre-trained sememe vectors are trained on
     directions                "separate" | "heads"  two MD-GATs for the sense update, or one with two heads
     word_ffn                  False | True          feed-forward network behind the word update
-    activation                "relu" | "none"       σ of MD-GAT
     fusion                    "norm" | "linear"     LayerNorm(c + ĉ), or ĉ + W c
     matching_heads            1 | 4                 heads of the matching attention
     cosine                    "similarity" |        what the perspectives measure
@@ -63,7 +64,6 @@ class LETConfig(PretrainedConfig):
     matching_residual         False | True          ŷ = FFN(·), or LayerNorm(y + FFN(·))
     output                    "sigmoid" | "softmax" one logit and binary cross-entropy, or two and cross-entropy
     clip                      None | 10             bound on attention scores before exp
-    dropout_mode              "element" | "pair"    one mask an entry, or one a pair and feature
     ========================= ===================== ========================================================
     """
 
@@ -97,7 +97,7 @@ class LETConfig(PretrainedConfig):
         trainable_sememe_vectors: bool = False,
         directions: str = "separate",
         word_ffn: bool = False,
-        activation: str = "relu",
+        activation: str = "none",
         fusion: str = "norm",
         matching_heads: int = 1,
         cosine: str = "similarity",
@@ -105,7 +105,7 @@ class LETConfig(PretrainedConfig):
         output: str = "sigmoid",
         clip: float | None = None,
         dropout: float = 0.2,
-        dropout_mode: str = "element",
+        dropout_mode: str = "pair",
         kernel: str = "auto",
         **kwargs: Any,
     ) -> None:

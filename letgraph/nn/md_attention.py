@@ -165,14 +165,18 @@ def md_attention_blocks(
 def _source_weights(f: Tensor, v: Tensor, clip: float | None) -> Tensor:
     """[e^f v, e^f] per source; f is shifted by its maximum per feature, which cancels in the ratio."""
     if clip is not None:
-        e = f.clamp(max=clip).exp()
-    else:
-        e = (f - f.detach().amax(0)).exp() if len(f) else f.exp()
+        f = f.clamp(max=clip)
+    elif len(f):
+        f = f - f.detach().amax(0)
+    e = f.exp()
     return torch.cat([e * v, e], -1)
 
 
 class _Ratio(torch.autograd.Function):
-    """[numerator, denominator] -> numerator / denominator, 0 where the denominator is 0.
+    """[numerator, denominator] -> numerator / denominator, 0 where the denominator is below `_UNDERFLOW`.
+
+    There it is 0 for want of neighbours, or its row is computed again (`_lost_rows`) and this result not used; the
+    reciprocal of a subnormal number would be infinite, and 0 times that no number in the gradient.
 
     Written out because it touches every feature of every destination: the gradient of both halves is formed in one
     buffer instead of by a chain of temporaries.
@@ -181,13 +185,13 @@ class _Ratio(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, sums: Tensor) -> Tensor:
         numerator, denominator = sums.chunk(2, dim=-1)
-        inverse = denominator.reciprocal().masked_fill_(denominator == 0, 0)
+        inverse = denominator.reciprocal().masked_fill_(denominator < _UNDERFLOW, 0)
         out = numerator * inverse
         ctx.save_for_backward(inverse, out)
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         inverse, out = ctx.saved_tensors
         scaled = grad * inverse
         return torch.cat([scaled, -scaled * out], -1)

@@ -58,10 +58,11 @@ class MDGAT(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        for layer in (self.query, self.key, self.value, self.score[0], self.score[-1]):
-            nn.init.xavier_uniform_(layer.weight)
-        nn.init.zeros_(self.score[0].bias)
-        nn.init.zeros_(self.score[-1].bias)
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_uniform_(layer.weight)
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
 
     def forward(self, neighbourhood: Neighbourhood, destinations: Tensor, sources: Tensor) -> Tensor:
         return self.attend(neighbourhood, self.project_destinations(destinations), *self.project_sources(sources))

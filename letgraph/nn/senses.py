@@ -29,12 +29,12 @@ class SememeEmbedding(nn.Module):
         self, num_sememes: int, num_known: int, vector_size: int, out_features: int, trainable: bool = False
     ) -> None:
         super().__init__()
+        self.known: Tensor
         known = torch.zeros(num_known, vector_size)
         if trainable:
             self.known = nn.Parameter(known)
         else:
             self.register_buffer("known", known)
-            self.known: Tensor
         self.unknown = nn.Parameter(torch.randn(num_sememes - num_known, vector_size) * vector_size**-0.5)
         # Sememe id -> row of the two tables, one below the other.
         self.register_buffer("row", torch.arange(num_sememes))

@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple
 
 Blanks = Literal["collapse", "drop"]
 
-REMOVED = ("control", "format", "variation-selector", "blank-dropped")
+REMOVED = ("control", "format", "variation-selector", "blank-dropped", "truncated")
 REPLACED = ("blank", "full-width", "upper-case", "surrogate")
+DEFAULT_MAX_CHARACTERS = 254
+"""What is kept of a sentence: with two of them, ``[CLS] a [SEP] b [SEP]`` fits the 512 positions of an encoder."""
 
 
 class Cleaned(NamedTuple):
@@ -56,6 +58,23 @@ def clean(text: str, *, blanks: Blanks = "collapse") -> Cleaned:
             for kind in _kinds(before):
                 changes[kind] = changes.get(kind, 0) + 1
     return Cleaned(mapped, _first_integers(len(text)), changes)
+
+
+def truncate(cleaned: Cleaned, max_characters: int = DEFAULT_MAX_CHARACTERS) -> Cleaned:
+    """The first ``max_characters`` characters, without a blank at the end; the others are counted as ``truncated``."""
+    text, origin, changes = cleaned
+    if len(text) <= max_characters:
+        return cleaned
+    kept = text[:max_characters].rstrip(" ")
+    return Cleaned(kept, origin[: len(kept)], {**changes, "truncated": len(text) - len(kept)})
+
+
+def truncation_warning(changes: Mapping[str, int], max_characters: int) -> str | None:
+    """What a user should be told when sentences were too long."""
+    count = changes.get("truncated", 0)
+    if not count:
+        return None
+    return f"sentences of more than {max_characters:,} characters: {count:,} characters at their ends were cut off"
 
 
 class _Replacements(dict[int, int | None]):

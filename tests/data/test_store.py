@@ -189,11 +189,22 @@ def test_the_number_of_processes_changes_nothing(tmp_path):
     assert_same_pairs(one, two)
 
 
-def test_a_sentence_too_long_to_store_is_told_with_its_line(tmp_path, registry):
-    pairs = [*PAIRS, ("款" * 70_000, "花呗", 1)]
+def test_a_sentence_too_long_is_cut_off_and_counted(tmp_path, registry):
+    pairs = [("款" * 70_000, "花呗", 1), ("花呗", "款" * 254, 1)]
 
-    with pytest.raises(DataError, match=r"train\.tsv:5: a sentence of 70,000 characters"):
-        make(split_of(tmp_path, pairs), tmp_path)
+    prepared = make(split_of(tmp_path, pairs), tmp_path)
+
+    assert prepared.sentences.chars.lengths[[prepared.a[0], prepared.b[0]]].tolist() == [254, 2]
+    assert prepared.b[1] == prepared.a[0]
+    assert prepared.cleaning == {"truncated": 70_000 - 254}
+
+
+def test_another_limit_of_length_is_another_store(tmp_path, registry):
+    first = make(split_of(tmp_path), tmp_path)
+    second = make(split_of(tmp_path), tmp_path, max_characters=3)
+
+    assert first.key != second.key
+    assert second.sentences.chars.lengths.max() == 3
 
 
 def test_a_cache_that_cannot_be_written_is_told_with_the_mend(tmp_path, registry):

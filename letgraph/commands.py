@@ -1,0 +1,38 @@
+"""What the command lines that use a trained model have in common."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from letgraph.errors import LetgraphError
+
+if TYPE_CHECKING:
+    from letgraph.matcher import Matcher
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Options for `open_matcher`, and ``--batch-size``."""
+    model = parser.add_argument_group("model")
+    model.add_argument("--checkpoint", required=True, type=Path, metavar="OUT", help="output folder of letgraph.train")
+    model.add_argument(
+        "--hownet",
+        metavar="PATH",
+        help="check that the model was trained with this sense lexicon (it has its own copy)",
+    )
+    model.add_argument("--sememe-vectors", type=Path, metavar="PATH", help="names the sememes of a .json lexicon")
+    model.add_argument("--device", help="such as cpu or cuda:1 (default: cuda where there is one, else cpu)")
+    model.add_argument("--batch-size", type=int, default=128, metavar="N", help="pairs a batch (default: 128)")
+
+
+def open_matcher(options: argparse.Namespace) -> Matcher:
+    """The model that the options name. Raises `LetgraphError`."""
+    from letgraph.checkpoint import Checkpoint
+    from letgraph.inputs import named_lexicon
+    from letgraph.matcher import Matcher
+
+    if options.batch_size < 1:
+        raise LetgraphError(f"--batch-size {options.batch_size}: it has to be 1 or more")
+    lexicon = named_lexicon(options.hownet, options.sememe_vectors)
+    return Matcher(Checkpoint.load(options.checkpoint, lexicon), options.device)
