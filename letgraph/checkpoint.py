@@ -91,12 +91,7 @@ class Checkpoint:
         """A new model, its weights drawn from torch's global generator; the sizes in ``config`` that follow from the
         vocabulary, the lexicon and its vectors are set here. Raises `LetgraphError` where the encoder has too few
         positions for the longest sentences of ``preparation``."""
-        needed = preparation.max_characters + 2
-        if config.max_positions < needed:
-            raise LetgraphError(
-                f"max_positions {config.max_positions}: sentences have up to {preparation.max_characters} characters "
-                f"and two special tokens; it has to be {needed} or more"
-            )
+        _check_positions(config.max_positions, preparation)
         config.vocab_size = len(vocabulary)
         if lexicon is not None:
             matched = vectors_for(lexicon, vectors) if vectors else None
@@ -105,7 +100,7 @@ class Checkpoint:
             config.lexicon_hash = lexicon.hash
             if matched is not None:
                 config.num_known_sememes, config.sememe_size = int(matched[1].sum()), matched[0].shape[1]
-        model = LET(config)
+        model = MODELS[config.model_type](config)
         if lexicon is not None:
             model.senses.load_lexicon(
                 torch.from_numpy(lexicon.sense_sememes.offsets), torch.from_numpy(lexicon.sense_sememes.values)
@@ -133,6 +128,8 @@ class Checkpoint:
         text = json.dumps(asdict(self.preparation), ensure_ascii=False, indent=1)
         (unfinished / "preparation.json").write_text(text, encoding="utf-8")
         self.model.save_pretrained(unfinished)
+        # safetensors lets nobody but the owner read what it writes, whatever the umask.
+        (unfinished / "model.safetensors").chmod((unfinished / "preparation.json").stat().st_mode)
         for path in sorted(unfinished.iterdir()):
             os.replace(path, folder / path.name)
         unfinished.rmdir()
@@ -154,6 +151,7 @@ class Checkpoint:
         except TypeError as error:
             raise DataError(folder / "preparation.json", None, f"not what we write ({error})", _MEND) from None
         model = _load_model(folder, MODELS[kind])
+        _check_positions(model.config.max_positions, preparation)
         trained_with = model.config.lexicon_hash
         if lexicon is not None and trained_with is None:
             raise LetgraphError(f"{folder} was trained without senses; leave out --hownet")
@@ -170,6 +168,15 @@ class Checkpoint:
         if len(vocabulary) != model.config.vocab_size:
             raise DataError(folder / "vocabulary.json", None, "not the vocabulary the model was trained with", _MEND)
         return cls(model, vocabulary, lexicon, preparation)
+
+
+def _check_positions(max_positions: int, preparation: Preparation) -> None:
+    needed = preparation.max_characters + 2
+    if max_positions < needed:
+        raise LetgraphError(
+            f"max_positions {max_positions}: sentences have up to {preparation.max_characters} characters and "
+            f"two special tokens; it has to be {needed} or more"
+        )
 
 
 def _load_lexicon(path: Path) -> Lexicon:

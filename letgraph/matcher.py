@@ -46,7 +46,7 @@ class Matcher:
         self._model.eval()
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            self._model.to(device=torch.device(device))
+            self._model.to(torch.device(device))  # type: ignore[arg-type]  # transformers wraps away the signature
         except (RuntimeError, AssertionError) as error:
             raise LetgraphError(f"device {device} cannot be used ({str(error).splitlines()[0]})") from error
 

@@ -92,7 +92,9 @@ def _read(options: argparse.Namespace) -> PairReader:
 
 def _check_rows(options: argparse.Namespace) -> None:
     """Read a file once for its bad rows: better to stop before anything has been scored and written than half-way."""
-    if not options.skip_bad_rows and Path(options.input).is_file():
+    path = Path(options.input)
+    can_be_read_once_only = options.input == "-" or (path.exists() and not path.is_file())
+    if not options.skip_bad_rows and not can_be_read_once_only:
         with _read(options) as reader:
             deque(reader, maxlen=0)
 

@@ -10,6 +10,7 @@ OUT/states/         what an interrupted run goes on from; removed at the end
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -202,6 +203,9 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
     )
     for callback in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(callback)
+    # Dictionaries of segmenters and lexicon are millions of objects, which the collector need not visit in every round.
+    gc.collect()
+    gc.freeze()
     state = last_state(states)
     if state is not None:
         print(f"going on from {state}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from argparse import ArgumentDefaultsHelpFormatter
+from argparse import SUPPRESS, ArgumentDefaultsHelpFormatter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -19,10 +19,10 @@ from letgraph.models.config import PRESETS, LETConfig
 RECIPES: dict[str | None, dict[str, float]] = {
     None: {"epochs": 6.0, "batch_size": 32},
     "bq": {"epochs": 6.0, "batch_size": 64},
-    "demo": {"epochs": 14.0, "batch_size": 32},
+    "demo": {"epochs": 4.0, "batch_size": 32},
 }
 """What suits a corpus where the user does not say; under None, any other corpus. Source: LET (AAAI 2021) for all but
-demo, which is small enough to want more passes."""
+demo, whose four passes fit into the minutes that a demonstration may take."""
 
 OWN_FLAGS = {"senses": "--no-senses", "gru": "--no-gru", "num_layers": "--layers"}
 """Settings of `LETConfig` that have a flag of their own."""
@@ -75,7 +75,7 @@ class TrainingSettings:
     _argument_group_name = "training"
 
     output_dir: str | None = _setting(None, "folder of the run")
-    epochs: float | None = _setting(None, "passes over the training split; None: 6, or 14 for demo")
+    epochs: float | None = _setting(None, "passes over the training split; None: 6, or 4 for demo")
     max_steps: int = _setting(-1, "stop (and end the decay) after N steps, whatever the epochs; -1: off")
     batch_size: int | None = _setting(None, "pairs a step; None: 64 for bq, else 32")
     eval_batch_size: int = _setting(128, "pairs a batch when scoring")
@@ -118,6 +118,9 @@ class Settings:
         return LETConfig.from_preset(self.model.preset, **overrides)
 
 
+_OFF = {"senses": "leave out HowNet senses", "gru": "update words and senses without GRU cells"}
+
+
 class _Parser(HfArgumentParser):
     """Errors in one line, with the nearest right name for an unknown option."""
 
@@ -145,10 +148,16 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
         formatter_class=_OneSpelling,
         allow_abbrev=False,
     )
+    for action in parser._actions:  # a switch that is on is only ever switched off
+        if action.dest in _OFF:
+            off = f"--no-{action.dest}" in action.option_strings
+            action.help = _OFF[action.dest] if off else SUPPRESS
     parser.add_argument("--config", metavar="FILE.yaml", help="settings by name; the command line overrides them")
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     known, _ = parser.parse_known_args(arguments)
     if known.config:
-        parser.set_defaults(**_read_yaml(Path(known.config), {f.name for group in groups for f in fields(group)}))
+        # As arguments before the others, so that argparse checks types and choices of both.
+        arguments = [*_from_yaml(Path(known.config), {f.name for group in groups for f in fields(group)}), *arguments]
     values = vars(parser.parse_args(arguments))
     values.pop("config")
     data, model, training = (group(**{f.name: values[f.name] for f in fields(group)}) for group in groups)
@@ -170,7 +179,8 @@ class _OneSpelling(ArgumentDefaultsHelpFormatter):
         return super()._format_action_invocation(action)
 
 
-def _read_yaml(path: Path, known: set[str]) -> dict[str, Any]:
+def _from_yaml(path: Path, known: set[str]) -> list[str]:
+    """The file's settings as command-line arguments."""
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except FileNotFoundError:
@@ -181,11 +191,16 @@ def _read_yaml(path: Path, known: set[str]) -> dict[str, Any]:
         raise DataError(path, line, "not YAML", "write one NAME: VALUE a line") from None
     if not isinstance(values, dict):
         raise DataError(path, 1, "not a mapping", "write one NAME: VALUE a line")
-    values = {str(name).replace("-", "_"): value for name, value in values.items()}
-    for name in values:
+    arguments = []
+    for name, value in values.items():
+        name = str(name).replace("-", "_")
         if name not in known:
             raise DataError(path, None, f"no setting {name!r}", f"remove it{_nearest(name, known)}")
-    return values
+        if isinstance(value, list):
+            arguments += [f"--{name}", *map(str, value)]
+        elif value is not None:
+            arguments.append(f"--{name}={value}")
+    return arguments
 
 
 def _check(settings: Settings) -> None:

@@ -29,7 +29,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A lattice: its words without begin and end, sorted, and the sense ids of each of them."""
+    """A lattice: its words without begin and end, in any order, and the sense ids of each of them."""
 
     text: str
     words: tuple[Span, ...]
@@ -51,7 +51,7 @@ class Sentence:
         while todo:
             u, v = todo.pop()
             for w, (start, _) in enumerate(nodes):
-                if nodes[v][1] == start and (u, w) not in found and w > v:
+                if nodes[v][1] == start and (u, w) not in found:
                     found.add((u, w))
                     todo.append((u, w))
         return found

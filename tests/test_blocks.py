@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letgraph.blocks import Neighbourhood, NodeBlocks
@@ -13,6 +13,7 @@ from tests.helpers import edge_set, neighbourhoods
 counts = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(np.array)
 
 
+@settings(max_examples=30)
 @given(counts)
 def test_block_g_holds_the_nodes_of_sentence_g_in_their_order(counts):
     blocks = NodeBlocks.from_counts(counts)
@@ -23,6 +24,7 @@ def test_block_g_holds_the_nodes_of_sentence_g_in_their_order(counts):
     ]
 
 
+@settings(max_examples=30)
 @given(counts)
 def test_flatten_undoes_pad(counts):
     blocks = NodeBlocks.from_counts(counts)
@@ -36,6 +38,7 @@ def test_flatten_undoes_pad(counts):
         assert torch.equal(padded[g, i], features[blocks.index[g, i]])
 
 
+@settings(max_examples=30)
 @given(counts.filter(np.any))
 def test_padding_takes_and_gives_no_gradient(counts):
     blocks = NodeBlocks.from_counts(counts)
@@ -84,6 +87,7 @@ def test_partners_exchange_the_sentences_of_a_pair():
     assert torch.equal(partners.partners().place, blocks.place)
 
 
+@settings(max_examples=30)
 @given(neighbourhoods())
 def test_the_graph_of_a_neighbourhood_has_its_edges_and_nodes(neighbourhood):
     graph = neighbourhood.to_graph()
@@ -94,6 +98,7 @@ def test_the_graph_of_a_neighbourhood_has_its_edges_and_nodes(neighbourhood):
     assert graph.num_nodes("destination") == len(neighbourhood.dst.place)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
 def test_a_complete_neighbourhood_has_all_edges_inside_blocks_and_no_other(sizes):
     sources, destinations = map(np.array, zip(*sizes, strict=True))
@@ -103,13 +108,11 @@ def test_a_complete_neighbourhood_has_all_edges_inside_blocks_and_no_other(sizes
 
     assert complete.complete
     assert edge_set(complete) == [
-        (u, v)
-        for u, g in enumerate(block_of_source)
-        for v, h in enumerate(block_of_destination)
-        if g == h
+        (u, v) for u, g in enumerate(block_of_source) for v, h in enumerate(block_of_destination) if g == h
     ]
 
 
+@settings(max_examples=30)
 @given(neighbourhoods())
 def test_moving_keeps_every_tensor(neighbourhood):
     moved = neighbourhood.to("cpu")

@@ -100,9 +100,11 @@ def build_arrays(
     reach_to = word_offsets[edge_sentence] + table.reach_to.values
     if not senses:
         apart = reach_from != reach_to
+        # DGL takes the edges of a batch to stand graph by graph.
+        order = np.argsort(np.concatenate([edge_sentence, edge_sentence[apart]]), kind="stable")
         edges[schema.REACH] = (
-            np.concatenate([reach_to, reach_from[apart]]),
-            np.concatenate([reach_from, reach_to[apart]]),
+            np.concatenate([reach_to, reach_from[apart]])[order],
+            np.concatenate([reach_from, reach_to[apart]])[order],
         )
         return GraphArrays(counts, edges, nodes)
 

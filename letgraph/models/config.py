@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args
 
 from transformers import PretrainedConfig
 
 from letgraph.errors import LetgraphError
+from letgraph.nn.dropout import DropoutMode
+from letgraph.nn.matching import Cosine
+from letgraph.nn.md_attention import Kernel
+from letgraph.nn.mdgat import ACTIVATIONS
+from letgraph.nn.pooling import PoolingScore
+from letgraph.nn.sagt import Directions
+from letgraph.schema import SememeContext
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "pooling": get_args(PoolingScore),
+    "sememe_context": get_args(SememeContext),
+    "directions": get_args(Directions),
+    "activation": tuple(ACTIVATIONS),
+    "fusion": ("norm", "linear"),
+    "cosine": get_args(Cosine),
+    "output": ("sigmoid", "softmax"),
+    "dropout_mode": get_args(DropoutMode),
+    "kernel": get_args(Kernel),
+}
+"""The values of the settings that are a choice of names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -111,6 +132,8 @@ class LETConfig(PretrainedConfig):
     ) -> None:
         settings = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         for name, value in settings.items():
+            if name in CHOICES and value not in CHOICES[name]:
+                raise LetgraphError(f"{name}={value!r}: choose one of {', '.join(CHOICES[name])}")
             setattr(self, name, value)
         super().__init__(**kwargs)
 

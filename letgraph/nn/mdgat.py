@@ -80,4 +80,4 @@ class MDGAT(nn.Module):
         return self.activation(md_attention(neighbourhood, q, k, f, v, clip=self.clip, kernel=self.kernel).flatten(1))
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.view(len(x), self.num_heads, -1)
+        return x.view(len(x), self.num_heads, x.shape[-1] // self.num_heads)  # -1 would be ambiguous without rows

@@ -8,7 +8,7 @@ import dgl
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letgraph import schema
@@ -105,6 +105,7 @@ def test_without_senses_words_reach_words_in_both_directions():
     assert reach == {(i, i) for i in range(8)} | forward | {(v, u) for u, v in forward}
 
 
+@settings(max_examples=30)
 @given(pair_lists(), options)
 def test_edges_are_those_of_the_definitions(sentences, options):
     arrays = build_arrays(to_table(sentences), **options)
@@ -116,6 +117,7 @@ def test_edges_are_those_of_the_definitions(sentences, options):
         assert found == Counter(expected[etype]), etype
 
 
+@settings(max_examples=30)
 @given(pair_lists(), options)
 def test_types_are_those_of_the_schema(sentences, options):
     arrays = build_arrays(to_table(sentences), **options)
@@ -127,6 +129,7 @@ def test_types_are_those_of_the_schema(sentences, options):
         assert all(len(values) == counts.sum() for values in arrays.nodes[ntype].values())
 
 
+@settings(max_examples=30)
 @given(pair_lists(), options)
 def test_the_batched_graph_is_what_dgl_makes_of_single_graphs(sentences, options):
     table = to_table(sentences)
@@ -148,6 +151,7 @@ def test_the_batched_graph_is_what_dgl_makes_of_single_graphs(sentences, options
         assert edge_list(batched, etype) == edge_list(by_dgl, etype), etype
 
 
+@settings(max_examples=30)
 @given(pair_lists(), options)
 def test_unbatching_gives_the_graph_of_each_pair(sentences, options):
     table = to_table(sentences)

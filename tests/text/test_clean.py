@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letgraph.text.clean import REMOVED, REPLACED, clean
+from letgraph.text.clean import REMOVED, REPLACED, clean, truncate, truncation_warning
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 EVERY_CHARACTER = [chr(code) for code in (*range(0x30000), *range(0xE0000, 0xE1000), *range(0x10FF00, 0x110000))]
@@ -112,3 +112,14 @@ def test_every_character_is_accounted_for(raw: str, blanks: str) -> None:
 def test_long_texts_are_cleaned_like_short_ones() -> None:
     cleaned = clean("还Ｋ" * 5000)
     assert cleaned == ("还k" * 5000, tuple(range(10000)), {"full-width": 5000, "upper-case": 5000})
+
+
+@given(texts, st.integers(1, 6))
+def test_what_is_beyond_the_limit_is_cut_off_and_counted(raw: str, limit: int) -> None:
+    whole = clean(raw)
+    text, origin, changes = truncate(whole, limit)
+    assert text == whole.text[:limit].strip(" ")
+    assert origin == whole.origin[: len(text)]
+    assert sum(changes.get(kind, 0) for kind in REMOVED) == len(raw) - len(text)
+    assert (truncation_warning(changes, limit) is None) == (len(whole.text) <= limit)
+    assert clean(text) == (text, tuple(range(len(text))), {})

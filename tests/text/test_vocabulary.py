@@ -21,7 +21,7 @@ def codes(text: str) -> np.ndarray:
 
 
 def test_special_tokens_come_first():
-    assert (PAD, UNK, CLS, SEP) == tuple(range(len(SPECIALS)))
+    assert tuple(range(len(SPECIALS))) == (PAD, UNK, CLS, SEP)
     assert CharVocabulary("款存").encode(codes("存款")).tolist() == [5, 4]
     assert len(CharVocabulary("款存")) == 6
 

@@ -1,0 +1,148 @@
+"""A batch of pairs: tokens, blocks and edges agree with the sentences and with the graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from letgraph import schema
+from letgraph.data.collate import Collator, interleave
+from letgraph.text.vocabulary import CLS, PAD, SEP
+from tests.helpers import SENSE_SEMEMES, VOCABULARY, Sentence, edge_set, pair_lists, to_table
+
+collators = st.sampled_from(
+    [
+        Collator(VOCABULARY),
+        Collator(VOCABULARY, sense_sememes=SENSE_SEMEMES, sememe_context="sentence", boundary_chars=True),
+        Collator(VOCABULARY, sense_sememes=SENSE_SEMEMES),
+        Collator(VOCABULARY, senses=False),
+    ]
+)
+
+# 存 4, 款 5, 利 6, 率 7, 银 8 and 行, which is unknown, 1.
+PAIRS = [
+    Sentence("存款", ((0, 2),), ((3, 5),)),
+    Sentence("利率行", ((0, 2), (2, 3)), ((), (1,))),
+    Sentence("银", ((0, 1),), ((),)),
+    Sentence("款", ((0, 1),), ((),)),
+]
+
+
+def test_tokens_of_two_pairs_worked_by_hand():
+    batch = Collator(VOCABULARY)(to_table(PAIRS), [1, 0])
+
+    assert len(batch) == 2
+    assert batch.input_ids.tolist() == [[CLS, 4, 5, SEP, 6, 7, 1, SEP], [CLS, 8, SEP, 5, SEP, PAD, PAD, PAD]]
+    assert batch.token_type_ids.tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 0, 0, 0]]
+    assert batch.position_ids.tolist() == [[0, 1, 2, 3, 1, 2, 3, 4], [0, 1, 2, 1, 2, 0, 0, 0]]
+    assert batch.attention_mask.int().tolist() == [[1] * 8, [1, 1, 1, 1, 1, 0, 0, 0]]
+    assert batch.char_token.tolist() == [1, 2, 4, 5, 6, 9, 11]
+    assert batch.senses.tolist() == [3, 5, 1]
+    assert batch.labels is not None and batch.labels.tolist() == [1.0, 0.0]
+
+
+def test_boundary_characters_stand_at_cls_and_separators():
+    batch = Collator(VOCABULARY, boundary_chars=True)(to_table(PAIRS))
+
+    tokens = batch.input_ids.flatten()[batch.char_token]
+    assert tokens.tolist() == [CLS, 4, 5, SEP, SEP, 6, 7, 1, SEP, CLS, 8, SEP, SEP, 5, SEP]
+    assert batch.labels is None
+
+
+@settings(max_examples=30)
+@given(pair_lists(), collators)
+def test_every_character_node_stands_at_its_own_token(sentences, collator):
+    batch = collator(to_table(sentences))
+    codes = batch.graph.nodes["char"].data["code"]
+    real = codes >= 0
+
+    ids = VOCABULARY.encode(codes[real].numpy().astype(np.uint32))
+    assert batch.input_ids.flatten()[batch.char_token[real]].tolist() == ids.tolist()
+    sentence = batch.graph.nodes["char"].data["sentence"][real]
+    assert torch.equal(batch.token_type_ids.flatten()[batch.char_token[real]], sentence)
+    assert bool(batch.attention_mask.flatten()[batch.char_token].all())
+
+
+@settings(max_examples=30)
+@given(pair_lists(), collators)
+def test_dense_blocks_hold_the_edges_of_the_graph(sentences, collator):
+    batch = collator(to_table(sentences))
+
+    assert set(batch.edges) == set(batch.graph.canonical_etypes)
+    for etype, neighbourhood in batch.edges.items():
+        sources, destinations = batch.graph.edges(etype=etype)
+        assert edge_set(neighbourhood) == sorted(zip(sources.tolist(), destinations.tolist(), strict=True)), etype
+        graph = neighbourhood.graph
+        assert graph is not None and graph.num_edges() == len(sources)
+        assert neighbourhood.complete == (etype in (schema.SELF, schema.CROSS))
+
+
+@settings(max_examples=30)
+@given(pair_lists(), collators)
+def test_blocks_are_the_sentences(sentences, collator):
+    batch = collator(to_table(sentences))
+
+    assert set(batch.blocks) == set(batch.graph.ntypes)
+    for ntype, blocks in batch.blocks.items():
+        assert len(blocks.index) == len(sentences)
+        assert len(blocks.place) == batch.graph.num_nodes(ntype)
+        row = blocks.place // blocks.index.shape[1]
+        assert torch.equal(row % 2, batch.graph.nodes[ntype].data["sentence"])
+
+
+@settings(max_examples=30)
+@given(pair_lists(max_senses=0), collators)
+def test_sentences_without_any_sense_make_a_batch(sentences, collator):
+    batch = collator(to_table(sentences))
+
+    assert len(batch.senses) == 0
+    assert batch.graph.num_nodes("word") == sum(len(sentence.nodes) for sentence in sentences)
+
+
+def test_moving_and_pinning_keep_everything():
+    batch = Collator(VOCABULARY, sense_sememes=SENSE_SEMEMES)(to_table(PAIRS), [1, 0])
+    copies = [batch.to("cpu")]
+    if torch.cuda.is_available():
+        copies += [batch.pin_memory(), batch.to("cuda")]
+
+    for copy in copies:
+        assert len(copy) == len(batch)
+        for name in ("input_ids", "token_type_ids", "position_ids", "attention_mask", "char_token", "senses", "labels"):
+            assert torch.equal(getattr(copy, name).cpu(), getattr(batch, name)), name
+        for etype, neighbourhood in batch.edges.items():
+            assert edge_set(copy.edges[etype].to("cpu")) == edge_set(neighbourhood)
+        assert copy.graph.canonical_etypes == batch.graph.canonical_etypes
+
+
+def test_pinning_pins_every_tensor_and_leaves_missing_labels_out(monkeypatch):
+    pinned = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor) or tensor)
+
+    batch = Collator(VOCABULARY)(to_table(PAIRS)).pin_memory()
+
+    assert batch.labels is None
+    expected = [
+        batch.input_ids,
+        batch.attention_mask,
+        batch.senses,
+        batch.blocks["char"].index,
+        batch.blocks["word"].place,
+    ]
+    expected += [neighbourhood.mask for neighbourhood in batch.edges.values()]
+    assert {id(tensor) for tensor in expected} <= {id(tensor) for tensor in pinned}
+
+
+@pytest.mark.parametrize("device", ["meta"])
+def test_on_a_device_without_dgl_kernels_dense_blocks_serve_for_all_edges(device):
+    batch = Collator(VOCABULARY)(to_table(PAIRS)).to(device)
+
+    assert batch.input_ids.device.type == batch.edges[schema.IN].mask.device.type == device
+    assert batch.graph.device.type == "cpu"
+    assert all(neighbourhood.graph is None for neighbourhood in batch.edges.values())
+
+
+def test_interleave_puts_the_two_sentences_of_a_pair_side_by_side():
+    assert interleave(np.array([5, 3]), np.array([2, 9])).tolist() == [5, 2, 3, 9]

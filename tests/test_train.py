@@ -1,0 +1,106 @@
+"""What a training run leaves behind, and what it refuses before it begins."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from letgraph.checkpoint import Checkpoint
+from letgraph.errors import DataError, LetgraphError
+from letgraph.run import train
+from letgraph.settings import parse_settings
+
+TINY = ["--set", "hidden_size=16", "encoder_size=16", "encoder_layers=1", "encoder_intermediate_size=32"]
+DEMO = ["--dataset", "demo", "--segmenter", "jieba", "--limit", "64", "--batch-size", "16", "--workers", "1"]
+SCORES = {"n", "accuracy", "f1", "precision", "recall", "auc", "loss"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def run(folder: Path, cache: Path, *arguments: str) -> dict[str, Any]:
+    return train(parse_settings([*arguments, "--output-dir", str(folder), "--cache-dir", str(cache), *TINY]))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "demo"
+    run(folder, cache, *DEMO, "--epochs", "2", "--logging-steps", "2")
+    return folder
+
+
+def test_a_run_leaves_model_scores_settings_and_logs(finished: Path) -> None:
+    metrics = json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
+    assert set(metrics) == {"train", "dev", "test", "train_pairs_per_second", "peak_rss_mb"}
+    for split in ("train", "dev", "test"):
+        assert set(metrics[split]) == SCORES
+        assert metrics[split]["n"] == 64
+    assert metrics["train_pairs_per_second"] > 0 and metrics["peak_rss_mb"] > 0
+    assert json.loads((finished / "settings.json").read_text(encoding="utf-8"))["epochs"] == 2
+    assert list((finished / "logs").glob("events.*"))
+    assert not (finished / "states").exists()
+    for folder in (finished, finished / "last"):
+        checkpoint = Checkpoint.load(folder)
+        assert checkpoint.lexicon is not None and checkpoint.preparation.segmenters == ("jieba",)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
+    finished: Path, cache: Path, tmp_path: Path
+) -> None:
+    run(tmp_path / "again", cache, *DEMO, "--epochs", "2", "--logging-steps", "2")
+    run(tmp_path / "other", cache, *DEMO, "--epochs", "2", "--logging-steps", "2", "--seed", "7")
+    weights = [(path / "last/model.safetensors").read_bytes() for path in (finished, tmp_path / "again")]
+    assert weights[0] == weights[1]
+    assert weights[0] != (tmp_path / "other/last/model.safetensors").read_bytes()
+
+
+def test_a_folder_in_use_is_not_overwritten(finished: Path, cache: Path, tmp_path: Path) -> None:
+    with pytest.raises(LetgraphError, match="--resume auto"):
+        run(finished, cache, *DEMO, "--epochs", "2", "--logging-steps", "2")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(LetgraphError, match="is not empty"):
+        run(tmp_path, cache, *DEMO)
+
+
+def test_without_senses_no_lexicon_is_asked_for_or_kept(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    rows = [f"第{i}张卡怎么开通\t第{i + i % 2}张卡如何开通\t{1 - i % 2}" for i in range(12)]
+    (tmp_path / "data/train.tsv").write_text("\n".join(rows), encoding="utf-8")
+    folder = tmp_path / "run"
+    metrics = run(
+        folder, cache, "--dataset", str(tmp_path / "data"), "--segmenter", "jieba", "--no-senses", "--max-steps", "2"
+    )
+    assert set(metrics) == {"train", "train_pairs_per_second", "peak_rss_mb"}
+    assert not (folder / "lexicon.tsv").exists()
+    assert not Checkpoint.load(folder).model.config.senses
+
+
+def test_a_model_that_predicts_one_class_is_called_out(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path / "run", cache, *DEMO, "--max-steps", "1", "--learning-rate", "1e-12")
+    assert "predicted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [("一行没有标签", "column"), ("甲\t乙\t2", "label"), ("甲\t \t1", "empty"), ("甲\t\udcff\t1", "UTF-8")],
+)
+def test_a_bad_row_is_named_and_nothing_is_written(row: str, problem: str, cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "train.tsv"
+    good = "怎么开卡\t如何办卡\t1\n" * 3
+    path.write_bytes((good + row + "\n").encode("utf-8", "surrogateescape"))
+    arguments = ["--dataset", str(path), "--segmenter", "jieba", "--no-senses", "--max-steps", "1"]
+    with pytest.raises(DataError, match=problem) as error:
+        run(tmp_path / "run", cache, *arguments)
+    assert str(error.value).startswith(f"{path}:4:")
+    assert not (tmp_path / "run").exists()
+
+    metrics = run(tmp_path / "run", cache, *arguments, "--skip-bad-rows")
+    assert metrics["train"]["n"] == 3 and math.isfinite(metrics["train"]["loss"])
