@@ -32,7 +32,7 @@ from letgraph.data.store import PreparedPairs
 from letgraph.data.workers import peak_memory
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
-from letgraph.scoring import binary_metrics, one_class_warning, score_pairs
+from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
 from letgraph.settings import Settings
 from letgraph.text.segment import resolve
 from letgraph.text.vocabulary import CharVocabulary
@@ -234,12 +234,7 @@ def _score_all(checkpoint: Checkpoint, splits: dict[str, PreparedPairs], batch_s
 def _print_scores(metrics: dict[str, Any]) -> None:
     for name, scores in metrics.items():
         if isinstance(scores, dict):
-            auc = "-" if scores["auc"] is None else f"{scores['auc']:.4f}"
-            print(
-                f"{name}: accuracy {scores['accuracy']:.4f}, f1 {scores['f1']:.4f}, precision "
-                f"{scores['precision']:.4f}, recall {scores['recall']:.4f}, auc {auc}, "
-                f"loss {scores['loss']:.4f} ({scores['n']:,} pairs)"
-            )
+            print(f"{name}: {format_metrics(scores)}")
     print(f"trained at {metrics['train_pairs_per_second']:.0f} pairs/s, peak memory {metrics['peak_rss_mb']:.0f} MB")
 
 

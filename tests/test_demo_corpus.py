@@ -127,7 +127,7 @@ def test_unseen_sentences_are_made_of_words_seen_in_training(
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_character_overlap_does_not_tell_the_label(corpus: dict[str, list[Pair]], split: str) -> None:
-    """Train has easy negatives to begin with; where it counts, even the threshold and the direction that suit the split best stay below 60 %."""
+    """Train has easy negatives to begin with. Here, even the threshold and direction that suit the split best fail."""
     scored = [(overlap(a, b), label) for a, b, label in corpus[split]]
     hits = [sum((s >= cut) == label for s, label in scored) for cut in {s for s, _ in scored}]
     assert max(*hits, len(scored) - min(hits)) < 0.60 * len(scored)
