@@ -17,6 +17,7 @@ from letgraph.nn.sagt import Directions
 from letgraph.schema import SememeContext
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
+    "encoder_context": ("sentence", "pair"),
     "pooling": get_args(PoolingScore),
     "sememe_context": get_args(SememeContext),
     "directions": get_args(Directions),
@@ -32,6 +33,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "reference": {
+        "encoder_context": "pair",
         "boundary_chars": True,
         "pooling": "centred",
         "sememe_context": "sentence",
@@ -69,6 +71,8 @@ class LETConfig(PretrainedConfig):
     ========================= ===================== ========================================================
     setting                   paper | reference     meaning
     ========================= ===================== ========================================================
+    encoder_context           "sentence" | "pair"   characters attend inside their sentence, and [CLS] to both; or all
+                                                    tokens of the pair attend to each other, with token types
     boundary_chars            False | True          begin and end words cover a character node each ([CLS],
                                                     [SEP]); else each has a trained vector
     pooling                   "ffn" | "centred"     score of attentive pooling
@@ -110,6 +114,7 @@ class LETConfig(PretrainedConfig):
         num_known_sememes: int = 0,
         sememe_size: int = 200,
         lexicon_hash: str | None = None,
+        encoder_context: str = "sentence",
         boundary_chars: bool = False,
         pooling: str = "ffn",
         sememe_context: str = "sense",

@@ -118,12 +118,7 @@ class LET(PreTrainedModel):
         """Score the pairs of a `PairBatch`; ``labels`` (B,) of 0 and 1, else those of the batch, give the loss."""
         edges = batch.edges
         drop = partial(self._drop, batch)
-        tokens = self.encoder(
-            input_ids=batch.input_ids,
-            token_type_ids=batch.token_type_ids,
-            position_ids=batch.position_ids,
-            attention_mask=batch.attention_mask,
-        ).last_hidden_state
+        tokens = self._encode(batch)
         chars = tokens.flatten(0, 1).index_select(0, batch.char_token)
 
         words = self._add_boundary(self.word_pooling(edges[schema.IN], drop(chars, schema.CHAR)), batch)
@@ -139,6 +134,20 @@ class LET(PreTrainedModel):
         features = torch.cat([tokens[:, 0], r_a, r_b, r_a * r_b, (r_a - r_b).abs()], -1)
         logits = self.classifier(nn.functional.dropout(features, self.config.dropout, self.training))
         return self._output(logits, batch.labels if labels is None else labels)
+
+    def _encode(self, batch: PairBatch) -> Tensor:
+        """Contextual vectors (B, L, encoder_size) of the tokens ``[CLS] a [SEP] b [SEP]``."""
+        types, mask = batch.token_type_ids, batch.attention_mask
+        if self.config.encoder_context == "sentence":
+            # Nothing tells a from b: equal sentences get equal vectors. [CLS] alone sees both.
+            same = types.unsqueeze(2) == types.unsqueeze(1)
+            same[:, 1:, 0] = False
+            same[:, 0] = True
+            mask = (same & mask.unsqueeze(1)).unsqueeze(1)
+            types = torch.zeros_like(types)
+        return self.encoder(
+            input_ids=batch.input_ids, token_type_ids=types, position_ids=batch.position_ids, attention_mask=mask
+        ).last_hidden_state
 
     def _output(self, logits: Tensor, labels: Tensor | None) -> PairOutput:
         # Softmax over two logits is the sigmoid of their difference, and its cross-entropy is binary cross-entropy.

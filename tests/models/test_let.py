@@ -97,9 +97,10 @@ def test_a_batch_that_lost_its_dgl_graph_gives_the_same_score(preset):
 
 @presets
 def test_equal_sentences_hear_the_same_from_each_other(preset):
-    """Once the encoder is not told which sentence a character stands in: then its vectors are equal too."""
+    """As it stands in preset paper; in reference, once the encoder is not told which sentence a character is in."""
     model = tiny_let(preset)
-    model.encoder.embeddings.token_type_embeddings.weight.data.zero_()
+    if preset == "reference":
+        model.encoder.embeddings.token_type_embeddings.weight.data.zero_()
     sentences = random_pairs(6)
     sentences = [sentence for sentence in sentences[::2] for _ in range(2)]
     messages = []
@@ -113,6 +114,20 @@ def test_equal_sentences_hear_the_same_from_each_other(preset):
 
     ((m_self, m_cross),) = messages
     torch.testing.assert_close(m_self, m_cross, rtol=1e-4, atol=1e-5)
+
+
+def test_a_character_hears_only_its_own_sentence_before_matching():
+    """With ``encoder_context="sentence"``; and with "pair", it hears the other one too."""
+    first, second, third = random_pairs(8, pairs=2)[:3]
+    for context, alike in (("sentence", True), ("pair", False)):
+        model = tiny_let("paper", encoder_context=context)
+        vectors = []
+        for other in (second, third):
+            batch = batch_for(model, [first, other])
+            with torch.no_grad():
+                tokens = model._encode(batch).flatten(0, 1)
+            vectors.append(tokens[batch.char_token[: len(first.text)]])
+        assert torch.allclose(*vectors, atol=1e-6) == alike
 
 
 @presets
