@@ -19,10 +19,10 @@ from letgraph.models.config import PRESETS, LETConfig
 RECIPES: dict[str | None, dict[str, float]] = {
     None: {"epochs": 6.0, "batch_size": 32},
     "bq": {"epochs": 6.0, "batch_size": 64},
-    "demo": {"epochs": 4.0, "batch_size": 32},
+    "demo": {"epochs": 3.0, "batch_size": 32},
 }
 """What suits a corpus where the user does not say; under None, any other corpus. Source: LET (AAAI 2021) for all but
-demo, whose four passes fit into the minutes that a demonstration may take."""
+demo, whose three passes fit into the minutes that a demonstration may take."""
 
 OWN_FLAGS = {"senses": "--no-senses", "gru": "--no-gru", "num_layers": "--layers"}
 """Settings of `LETConfig` that have a flag of their own."""
@@ -75,7 +75,7 @@ class TrainingSettings:
     _argument_group_name = "training"
 
     output_dir: str | None = _setting(None, "folder of the run")
-    epochs: float | None = _setting(None, "passes over the training split; None: 6, or 4 for demo")
+    epochs: float | None = _setting(None, "passes over the training split; None: 6, or 3 for demo")
     max_steps: int = _setting(-1, "stop (and end the decay) after N steps, whatever the epochs; -1: off")
     batch_size: int | None = _setting(None, "pairs a step; None: 64 for bq, else 32")
     eval_batch_size: int = _setting(128, "pairs a batch when scoring")
