@@ -1,12 +1,14 @@
 """The nodes and edges of a batched graph seen as dense blocks, one block a sentence.
 
 Almost every edge of a sentence-pair graph stays inside one sentence (or joins the two sentences of a pair), and the
-busiest edge types are complete or about half complete there. Padded blocks with a mask turn message passing over them
-into matrix products that run on any torch device.
+busiest edge types are complete or about half complete there. Blocks with a mask turn message passing over them into
+matrix products that run on any torch device. Sentences of about equal size share a bucket, and a block is padded to the
+largest sentence of its bucket only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -16,7 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from letgraph.ragged import ranges
+from letgraph.ragged import offsets_of, ranges
+
+Ints = NDArray[np.int64]
+
+DENSE = 0.15
+"""The share of True places from which on matrix products win on a CPU (`benchmarks/message_passing.py`)."""
 
 
 class _Movable:
@@ -39,111 +46,155 @@ class _Movable:
         return replace(self, **moved)  # type: ignore[type-var]
 
 
-class _Pad(torch.autograd.Function):
-    """Rows to their places in blocks. Each node has one place, so the gradient is a gather too, never a scatter."""
+def bucket_by_size(sizes: NDArray[np.integer], per_bucket: int = 16, max_buckets: int = 16) -> list[Ints]:
+    """Items of about equal size together: the item numbers of each bucket.
 
-    @staticmethod
-    def forward(ctx: Any, features: Tensor, index: Tensor, valid: Tensor, place: Tensor) -> Tensor:
-        ctx.save_for_backward(index, valid, place)
-        return features.index_select(0, index.flatten()).view(*index.shape, *features.shape[1:])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        index, valid, place = ctx.saved_tensors
-        return _Flatten.apply(grad, index, valid, place), None, None, None
+    Every bucket has ``per_bucket`` items, or more where there would be more than ``max_buckets`` buckets, because each
+    costs a round of kernel calls.
+    """
+    order = np.argsort(sizes, kind="stable")
+    count = min(max_buckets, -(-len(order) // per_bucket))
+    return np.array_split(order, max(count, 1))
 
 
-class _Flatten(torch.autograd.Function):
-    """The inverse of `_Pad`; the gradient of a padded row is zero."""
-
-    @staticmethod
-    def forward(ctx: Any, blocks: Tensor, index: Tensor, valid: Tensor, place: Tensor) -> Tensor:
-        ctx.save_for_backward(index, valid, place)
-        return blocks.flatten(0, 1).index_select(0, place)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        index, valid, place = ctx.saved_tensors
-        padded = _Pad.apply(grad, index, valid, place)
-        return padded.masked_fill(~valid.view(*valid.shape, *(1,) * (grad.dim() - 1)), 0), None, None, None
+def bucket_pairs(sizes: NDArray[np.integer]) -> list[Ints]:
+    """Sentences by the larger of the two ``sizes`` of their pair; 2p and 2p + 1 stand side by side."""
+    buckets = bucket_by_size(sizes.reshape(-1, 2).max(1), per_bucket=8)
+    return [np.stack([2 * pairs, 2 * pairs + 1], 1).reshape(-1) for pairs in buckets]
 
 
 @dataclass(frozen=True)
 class NodeBlocks(_Movable):
-    """The nodes of one type, grouped by sentence: G sentences of at most N nodes each.
+    """The nodes of one type, grouped by sentence: a block is a sentence, bucket b has G_b blocks of N_b places each.
 
-    ``index`` (G, N): node numbers, 0 where padded. ``valid`` (G, N): False where padded. ``place`` (nodes,): where a
-    node stands in the flattened (G * N) blocks; every node stands in one place.
+    ``shapes``: (G_b, N_b) of every bucket; P = Σ G_b N_b places in all, bucket after bucket, block after block.
+    ``index`` (P,): the node that stands in a place, 0 where none does. ``valid`` (P,): whether one does. ``place``
+    (nodes,): where a node stands; every node stands in one place. ``column`` (nodes,): its place inside its block.
     """
 
+    shapes: tuple[tuple[int, int], ...]
     index: Tensor
     valid: Tensor
     place: Tensor
+    column: Tensor
 
     @classmethod
-    def from_counts(cls, counts: NDArray[np.integer]) -> NodeBlocks:
-        """Blocks of consecutive nodes: sentence g owns the next ``counts[g]`` nodes."""
-        width = max(int(counts.max(initial=0)), 1)
-        local = ranges(counts)
-        place = np.repeat(np.arange(len(counts)) * width, counts) + local
-        index = np.zeros(len(counts) * width, np.int64)
+    def from_counts(cls, counts: NDArray[np.integer], buckets: Sequence[Ints] | None = None) -> NodeBlocks:
+        """Blocks of consecutive nodes: sentence g owns the next ``counts[g]`` nodes and stands in the bucket that
+        names it; without ``buckets`` all sentences share one."""
+        if buckets is None:
+            buckets = [np.arange(len(counts))]
+        shapes = tuple((len(bucket), max(int(counts[bucket].max(initial=0)), 1)) for bucket in buckets)
+        widths = np.repeat([width for _, width in shapes], [size for size, _ in shapes])
+        first = np.zeros(len(counts), np.int64)
+        first[np.concatenate(buckets)] = offsets_of(widths)[:-1]
+        column = ranges(counts)
+        place = np.repeat(first, counts) + column
+        index = np.zeros(sum(size * width for size, width in shapes), np.int64)
+        valid = np.zeros(len(index), np.bool_)
         index[place] = np.arange(len(place))
-        valid = np.arange(width) < counts[:, None]
-        return cls(torch.from_numpy(index).view(-1, width), torch.from_numpy(valid), torch.from_numpy(place))
+        valid[place] = True
+        return cls(shapes, *map(torch.from_numpy, (index, valid, place, column)))
+
+    @classmethod
+    def full(cls, shapes: Iterable[tuple[int, int]], device: torch.device) -> NodeBlocks:
+        """Blocks without an empty place: consecutive nodes, bucket after bucket."""
+        shapes = tuple(shapes) or ((0, 1),)
+        places = torch.arange(sum(size * width for size, width in shapes), device=device)
+        column = torch.cat([torch.arange(width, device=device).repeat(size) for size, width in shapes])
+        return cls(shapes, places, torch.ones_like(places, dtype=torch.bool), places, column)
+
+    def views(self, places: Tensor) -> list[Tensor]:
+        """(P, ...) -> for each bucket a view (G_b, N_b, ...)."""
+        parts = places.split([size * width for size, width in self.shapes])
+        return [part.unflatten(0, shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def pad(self, features: Tensor) -> Tensor:
-        """(nodes, ...) -> (G, N, ...); padded rows repeat node 0 and must be masked by who reads them."""
+        """(nodes, ...) -> (P, ...); empty places repeat node 0 and must be masked by who reads them."""
         if not len(features):
-            return features.new_zeros(*self.index.shape, *features.shape[1:])
-        return _Pad.apply(features, self.index, self.valid, self.place)
+            return features.new_zeros(len(self.index), *features.shape[1:])
+        return features.index_select(0, self.index)
 
-    def flatten(self, blocks: Tensor) -> Tensor:
-        """(G, N, ...) -> (nodes, ...), the inverse of `pad`."""
-        if not len(self.place):
-            return blocks.flatten(0, 1)[:0]
-        return _Flatten.apply(blocks, self.index, self.valid, self.place)
+    def flatten(self, places: Tensor) -> Tensor:
+        """(P, ...) -> (nodes, ...), the inverse of `pad`."""
+        return places.index_select(0, self.place)
 
     def partners(self) -> NodeBlocks:
-        """Each sentence's block replaced by that of the other sentence of its pair (sentences 2p and 2p + 1)."""
-        swap = torch.arange(len(self.index), device=self.index.device) ^ 1
-        width = self.index.shape[1]
-        place = (self.place // width ^ 1) * width + self.place % width
-        return NodeBlocks(self.index[swap], self.valid[swap], place)
+        """Each sentence's block replaced by that of the other sentence of its pair, its neighbour in the bucket."""
+        swap = torch.cat(
+            [rows.unflatten(0, (-1, 2)).flip(1).flatten() for rows in self.views(torch.arange(len(self.index)))]
+        ).to(self.index.device)
+        return NodeBlocks(self.shapes, self.index[swap], self.valid[swap], swap[self.place], self.column)
 
 
 @dataclass(frozen=True)
 class Neighbourhood(_Movable):
-    """The edges of one type as blocks: ``mask`` (G, N_dst, N_src) is True where an edge leads from source to
-    destination. ``graph``: the same edges as a DGL graph on the same device, where there is one. ``complete``: every
-    valid source of a block is a neighbour of every valid destination."""
+    """The edges of one type as blocks: ``mask``, for every bucket (G_b, N_dst, N_src) flattened, is True where an edge
+    leads from source to destination.
+
+    ``graph``: the same edges as a DGL graph on the same device, where there is one. ``dense``: whether so many places
+    of the mask are True that matrix products over blocks are faster than sparse kernels over edges.
+    """
 
     src: NodeBlocks
     dst: NodeBlocks
     mask: Tensor
     graph: dgl.DGLGraph | None = None
-    complete: bool = False
+    dense: bool = True
 
     @classmethod
     def from_edges(
         cls, src: NodeBlocks, dst: NodeBlocks, sources: NDArray[np.integer], destinations: NDArray[np.integer]
     ) -> Neighbourhood:
         """From edge lists; sources and destinations of an edge must lie in the same block."""
-        width_src, width_dst = src.index.shape[1], dst.index.shape[1]
-        mask = np.zeros(len(dst.index) * width_dst * width_src, np.bool_)
-        local = src.place.numpy()[sources] % width_src
-        mask[dst.place.numpy()[destinations] * width_src + local] = True
-        return cls(src, dst, torch.from_numpy(mask).view(-1, width_dst, width_src))
+        widths = np.array([width for _, width in src.shapes])
+        rows = np.array([size * width for size, width in dst.shapes])
+        first = offsets_of(np.repeat(widths, rows))
+        mask = np.zeros(first[-1], np.bool_)
+        mask[first[dst.place.numpy()[destinations]] + src.column.numpy()[sources]] = True
+        return cls(src, dst, torch.from_numpy(mask), dense=len(sources) > DENSE * len(mask))
 
     @classmethod
     def between(cls, src: NodeBlocks, dst: NodeBlocks) -> Neighbourhood:
         """The complete one: every source of a block is a neighbour of every destination of the same block."""
-        return cls(src, dst, dst.valid[:, :, None] & src.valid[:, None, :], complete=True)
+        blocks = zip(dst.views(dst.valid), src.views(src.valid), strict=True)
+        mask = torch.cat([(d.unsqueeze(2) & s.unsqueeze(1)).flatten() for d, s in blocks])
+        return cls(src, dst, mask)
+
+    @property
+    def masks(self) -> list[Tensor]:
+        """For each bucket a view (G_b, N_dst, N_src) of ``mask``."""
+        shapes = [(*dst, width) for dst, (_, width) in zip(self.dst.shapes, self.src.shapes, strict=True)]
+        parts = self.mask.split([size * rows * width for size, rows, width in shapes])
+        return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    @property
+    def has_source(self) -> Tensor:
+        """(destinations,): whether an edge leads there."""
+        return self.dst.flatten(torch.cat([mask.any(-1).flatten() for mask in self.masks]))
+
+    @property
+    def edges(self) -> tuple[Tensor, Tensor]:
+        """Source and destination node of every edge, block after block."""
+        sources, destinations = self.src.views(self.src.index), self.dst.views(self.dst.index)
+        found = []
+        for mask, source, destination in zip(self.masks, sources, destinations, strict=True):
+            block, i, j = mask.nonzero(as_tuple=True)
+            found.append(torch.stack([source[block, j], destination[block, i]]))
+        return tuple(torch.cat(found, 1))  # type: ignore[return-value]
+
+    def edges_into(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Source and destination of every edge that leads to one of the destinations ``rows``, sorted by
+        destination."""
+        sources, destinations = self.edges
+        wanted = torch.zeros(len(self.dst.place), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
+        kept = wanted[destinations].nonzero().squeeze(1)
+        order = kept[destinations[kept].argsort(stable=True)]
+        return sources[order], destinations[order]
 
     def to_graph(self) -> dgl.DGLGraph:
         """The edges as a DGL graph of one edge type."""
         if self.graph is not None:
             return self.graph
-        block, i, j = self.mask.nonzero(as_tuple=True)
-        sources, destinations = self.src.index[block, j], self.dst.index[block, i]
         sizes = {"source": len(self.src.place), "destination": len(self.dst.place)}
-        return dgl.heterograph({("source", "edge", "destination"): (sources, destinations)}, sizes)
+        return dgl.heterograph({("source", "edge", "destination"): self.edges}, sizes)

@@ -1,4 +1,4 @@
-"""Files of scored pairs: rows that any reader of TSV takes apart as they were put together, whole files or none."""
+"""Files that are written: whole ones or none, and rows that any reader of TSV takes apart as they were put together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     try:
         stream = unfinished.open("wb")
     except OSError as error:
-        raise LetgraphError(f"{path} cannot be written ({error.strerror}); name another --output") from None
+        raise LetgraphError(f"{path} cannot be written ({error.strerror}); choose another place") from None
     try:
         with stream:
             yield stream

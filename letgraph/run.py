@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from letgraph.data.store import PreparedPairs
 from letgraph.data.workers import peak_memory
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
+from letgraph.output import whole_file
 from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
 from letgraph.settings import Settings
 from letgraph.text.segment import resolve
@@ -239,6 +239,5 @@ def _print_scores(metrics: dict[str, Any]) -> None:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
-    os.replace(temporary, path)
+    with whole_file(path) as stream:
+        stream.write(json.dumps(value, ensure_ascii=False, indent=1).encode())

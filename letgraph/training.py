@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, Sampler
 from tqdm import tqdm
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
 
 from letgraph.data.collate import Collator, PairBatch, interleave
 from letgraph.data.store import PreparedPairs
@@ -151,6 +152,9 @@ class PairTrainer(Trainer):
         self._run_dir = root / "unfinished"
         shutil.rmtree(self._run_dir, ignore_errors=True)
         super()._save_checkpoint(model, trial)
+        # The best model is `on_best`'s to keep; Trainer would look for it in a state that is removed with the next.
+        self.state.best_model_checkpoint = None
+        self.state.save_to_json(str(self._run_dir / name / TRAINER_STATE_NAME))
         if not (root / name).exists():
             os.replace(self._run_dir / name, root / name)
         shutil.rmtree(self._run_dir, ignore_errors=True)

@@ -40,13 +40,13 @@ class Golden:
         with np.load(path) as stored:
             self.arrays: dict[str, NDArray] = {key: stored[key] for key in stored.files}
         self.pairs = len(self.arrays["out.logits"])
-        counts = {
+        self.counts = {
             schema.CHAR: self._sentences("sent{}_len"),
             schema.WORD: self._sentences("lattice{}_len"),
             schema.SENSE: self._sentences("sense{}_len"),
             schema.SEMEME: self._sentences("sememe{}_len"),
         }
-        self.blocks = {ntype: NodeBlocks.from_counts(count.astype(np.int64)) for ntype, count in counts.items()}
+        self.blocks = {ntype: NodeBlocks.from_counts(count.astype(np.int64)) for ntype, count in self.counts.items()}
         covers = self._sentences("lattice{}")
         senses = self._sentences("sense{}_map")
         sememes = self._sentences("sense{}")
@@ -75,8 +75,9 @@ class Golden:
     def _neighbourhood(self, etype: schema.EdgeType, mask: NDArray) -> Neighbourhood:
         """From a mask (2B, N_dst, N_src) that may be wider than the longest sentence."""
         src, dst = self.blocks[etype[0]], self.blocks[etype[2]]
-        mask = mask[:, : dst.index.shape[1], : src.index.shape[1]] > 0
-        return Neighbourhood(src, dst, torch.from_numpy(mask) & dst.valid[:, :, None] & src.valid[:, None, :])
+        (_, rows), (_, width) = dst.shapes[0], src.shapes[0]
+        inside = Neighbourhood.between(src, dst).mask
+        return Neighbourhood(src, dst, torch.from_numpy(mask[:, :rows, :width] > 0).flatten() & inside)
 
     def activation(self, name: str) -> Tensor:
         """An output of one row a sentence, interleaved."""
@@ -86,13 +87,13 @@ class Golden:
     def nodes(self, name: str, ntype: str) -> Tensor:
         """An output of one row a node, without the padding: (nodes, D)."""
         blocks = self.blocks[ntype]
-        return blocks.flatten(self.activation(name)[:, : blocks.index.shape[1]].contiguous())
+        return blocks.flatten(self.activation(name)[:, : blocks.shapes[0][1]].flatten(0, 1))
 
     def sememes(self) -> Tensor:
         """The vocabulary rows of the sememe nodes."""
         blocks = self.blocks[schema.SEMEME]
         ids = torch.from_numpy(self._sentences("sememe{}")).long()
-        return blocks.flatten(ids[:, : blocks.index.shape[1]].contiguous())
+        return blocks.flatten(ids[:, : blocks.shapes[0][1]].flatten())
 
     def chars(self) -> Tensor:
         """The character vectors that the stub of BERT returned: (characters, 768)."""
@@ -107,7 +108,7 @@ class Golden:
         """Where each character node stands in the flattened `_tokens`."""
         selected = self._sentences("convert_mat{}")
         sentence, char, token = (torch.from_numpy(part) for part in selected.nonzero())
-        assert torch.equal(char, self.blocks[schema.CHAR].place % self.blocks[schema.CHAR].index.shape[1])
+        assert torch.equal(char, self.blocks[schema.CHAR].column)
         return sentence // 2 * (selected.shape[2] + 1) + token + 1
 
     def batch(self) -> PairBatch:
@@ -117,11 +118,17 @@ class Golden:
             {ntype: len(blocks.place) for ntype, blocks in self.blocks.items()},
         )
         graph.nodes[schema.SEMEME].data["sememe"] = self.sememes()
+        chars = self.blocks[schema.CHAR]
         unused = torch.zeros(self._tokens().shape[:2], dtype=torch.long)
         return PairBatch(
             graph=graph,
-            blocks=self.blocks,
             edges=self.edges,
+            sentences=Neighbourhood.between(chars, NodeBlocks.from_counts(np.ones(2 * self.pairs, int))),
+            pair={
+                ntype: torch.from_numpy(np.repeat(np.arange(2 * self.pairs) // 2, count.astype(np.int64)))
+                for ntype, count in self.counts.items()
+            },
+            boundary=torch.zeros(2, 0, dtype=torch.long),
             input_ids=unused,
             token_type_ids=unused,
             position_ids=unused,

@@ -143,19 +143,39 @@ def batch_for(model: LET, pairs: Sequence[Sentence], labels: Sequence[int] | Non
 
 
 @st.composite
+def buckets_of(draw: st.DrawFn, blocks: int) -> list[np.ndarray]:
+    """The numbers below ``blocks`` in any order, cut into buckets."""
+    order = np.array(draw(st.permutations(range(blocks))))
+    cuts = draw(st.sets(st.integers(1, blocks - 1))) if blocks > 1 else set()
+    return np.split(order, sorted(cuts))
+
+
+@st.composite
 def neighbourhoods(draw: st.DrawFn, max_blocks: int = 3, max_nodes: int = 4) -> Neighbourhood:
     """Random edges inside blocks: isolated nodes, empty blocks and no edge at all included."""
     blocks = draw(st.integers(1, max_blocks))
     counts = st.lists(st.integers(0, max_nodes), min_size=blocks, max_size=blocks)
-    sources, destinations = draw(counts), draw(counts)
+    sources, destinations, buckets = draw(counts), draw(counts), draw(buckets_of(blocks))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    return random_neighbourhood(random, sources, destinations, draw(st.sampled_from([0.0, 0.3, 0.7, 1.0])))
+    density = draw(st.sampled_from([0.0, 0.3, 0.7, 1.0]))
+    return random_neighbourhood(random, sources, destinations, density, buckets)
 
 
 def random_neighbourhood(
-    random: np.random.Generator, sources: Sequence[int], destinations: Sequence[int], density: float = 0.5
+    random: np.random.Generator,
+    sources: Sequence[int],
+    destinations: Sequence[int],
+    density: float = 0.5,
+    buckets: Sequence[np.ndarray] | None = None,
 ) -> Neighbourhood:
-    src, dst = NodeBlocks.from_counts(np.array(sources)), NodeBlocks.from_counts(np.array(destinations))
+    src, dst = (NodeBlocks.from_counts(np.array(counts), buckets) for counts in (sources, destinations))
+    return Neighbourhood.from_edges(src, dst, *random_edges(random, sources, destinations, density))
+
+
+def random_edges(
+    random: np.random.Generator, sources: Sequence[int], destinations: Sequence[int], density: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sources and destinations of edges inside blocks of so many nodes."""
     edges = [
         (u, v)
         for g in range(len(sources))
@@ -164,12 +184,10 @@ def random_neighbourhood(
         if random.random() < density
     ]
     u, v = np.array(edges, np.int64).reshape(-1, 2).T
-    return Neighbourhood.from_edges(src, dst, u, v)
+    return u, v
 
 
 def edge_set(neighbourhood: Neighbourhood) -> list[tuple[int, int]]:
     """The (source, destination) node numbers of the edges of the dense blocks, sorted."""
-    return sorted(
-        (int(neighbourhood.src.index[g, j]), int(neighbourhood.dst.index[g, i]))
-        for g, i, j in neighbourhood.mask.nonzero().tolist()
-    )
+    sources, destinations = neighbourhood.edges
+    return sorted(zip(sources.tolist(), destinations.tolist(), strict=True))

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from letgraph import schema
-from letgraph.blocks import Neighbourhood, NodeBlocks
+from letgraph.blocks import Neighbourhood, NodeBlocks, bucket_by_size, bucket_pairs
 from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
-from letgraph.ragged import Ragged, ranges
+from letgraph.ragged import Ragged, offsets_of, ranges
 from letgraph.text.features import SentenceTable
 from letgraph.text.vocabulary import CLS, PAD, SEP, CharVocabulary
 
@@ -25,16 +25,19 @@ from letgraph.text.vocabulary import CLS, PAD, SEP, CharVocabulary
 class PairBatch:
     """B sentence pairs as one batched heterograph plus the tokens of the character encoder.
 
-    ``graph``: DGL heterograph with the types of `letgraph.schema`. ``blocks``: its nodes as dense blocks, one per
-    sentence (sentence 2p is a of pair p, 2p + 1 is b). ``edges``: its edge types over those blocks. ``input_ids``,
-    ``token_type_ids``, ``position_ids``, ``attention_mask`` (B, L): ``[CLS] a [SEP] b [SEP]``; positions restart with
-    b. ``char_token`` (characters,): where a character stands in the flattened (B * L) tokens. ``senses`` (S,): the
-    lexicon's sense ids. ``labels`` (B,) or None.
+    ``graph``: DGL heterograph with the types of `letgraph.schema`. ``edges``: its edge types as dense blocks, one a
+    sentence (sentence 2p is a of pair p, 2p + 1 is b). ``sentences``: edges from every character to one node for its
+    sentence. ``pair`` (nodes,) of each node type: the pair of every node. ``boundary`` (2, 2B): the begin and the end
+    word of every sentence. ``input_ids``, ``token_type_ids``, ``position_ids``, ``attention_mask`` (B, L): ``[CLS] a
+    [SEP] b [SEP]``; positions restart with b. ``char_token`` (characters,): where a character stands in the flattened
+    (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
     """
 
     graph: dgl.DGLGraph
-    blocks: dict[str, NodeBlocks]
     edges: dict[schema.EdgeType, Neighbourhood]
+    sentences: Neighbourhood
+    pair: dict[str, Tensor]
+    boundary: Tensor
     input_ids: Tensor
     token_type_ids: Tensor
     position_ids: Tensor
@@ -102,13 +105,14 @@ class Collator:
             sememe_context=self.sememe_context,
             boundary_chars=self.boundary_chars,
         )
-        blocks = {ntype: NodeBlocks.from_counts(counts) for ntype, counts in arrays.counts.items()}
         senses = arrays.nodes[schema.SENSE]["sense"] if self.senses else np.zeros(0, np.int64)
         graph = to_dgl(arrays)
         return PairBatch(
             graph=graph,
-            blocks=blocks,
-            edges=_neighbourhoods(arrays, blocks, graph),
+            edges=_neighbourhoods(arrays, graph),
+            sentences=_to_sentences(arrays.counts[schema.CHAR]),
+            pair={ntype: _pairs(counts) for ntype, counts in arrays.counts.items()},
+            boundary=torch.from_numpy(_boundary(arrays.counts[schema.WORD])),
             senses=torch.from_numpy(senses),
             labels=None if labels is None else torch.as_tensor(np.asarray(labels), dtype=torch.float32),
             **self._tokens(table),
@@ -145,10 +149,29 @@ class Collator:
         }
 
 
-def _neighbourhoods(
-    arrays: GraphArrays, blocks: dict[str, NodeBlocks], graph: dgl.DGLGraph
-) -> dict[schema.EdgeType, Neighbourhood]:
-    chars = blocks[schema.CHAR]
+def _pairs(counts: NDArray[np.integer]) -> Tensor:
+    """The pair of every node, from the nodes of every sentence."""
+    return torch.from_numpy(np.repeat(np.arange(len(counts)) // 2, counts))
+
+
+def _to_sentences(chars: NDArray[np.integer]) -> Neighbourhood:
+    """Edges from every character to one node for its sentence."""
+    buckets = bucket_by_size(chars)
+    one = NodeBlocks.from_counts(np.ones_like(chars), buckets)
+    return Neighbourhood.between(NodeBlocks.from_counts(chars, buckets), one)
+
+
+def _boundary(words: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The first and the last word of every sentence."""
+    offsets = offsets_of(words)
+    return np.stack([offsets[:-1], offsets[1:] - 1])
+
+
+def _neighbourhoods(arrays: GraphArrays, graph: dgl.DGLGraph) -> dict[schema.EdgeType, Neighbourhood]:
+    # Characters meet those of the other sentence, so the two of a pair share a bucket; the rest stays in its sentence.
+    chars = NodeBlocks.from_counts(arrays.counts[schema.CHAR], bucket_pairs(arrays.counts[schema.CHAR]))
+    by_size = bucket_by_size(arrays.counts[schema.SENSE if schema.SENSE in arrays.counts else schema.WORD])
+    blocks = {ntype: NodeBlocks.from_counts(counts, by_size) for ntype, counts in arrays.counts.items()}
     edges = {
         schema.SELF: Neighbourhood.between(chars, chars),
         schema.CROSS: Neighbourhood.between(chars.partners(), chars),

@@ -12,7 +12,6 @@ from transformers import BertConfig, BertModel, PreTrainedModel
 from transformers.utils import ModelOutput
 
 from letgraph import schema
-from letgraph.blocks import Neighbourhood, NodeBlocks
 from letgraph.models.config import LETConfig
 from letgraph.nn.dropout import PairDropout
 from letgraph.nn.feed_forward import feed_forward
@@ -129,7 +128,7 @@ class LET(PreTrainedModel):
         y = self.char_norm(self.char_projection(chars) + context)
         y = self.matching(edges[schema.SELF], edges[schema.CROSS], y, drop(y, schema.CHAR))
 
-        r = self.sentence_pooling(_to_sentences(batch.blocks[schema.CHAR]), drop(y, schema.CHAR))
+        r = self.sentence_pooling(batch.sentences, drop(y, schema.CHAR))
         r_a, r_b = r[0::2], r[1::2]
         features = torch.cat([tokens[:, 0], r_a, r_b, r_a * r_b, (r_a - r_b).abs()], -1)
         logits = self.classifier(nn.functional.dropout(features, self.config.dropout, self.training))
@@ -167,25 +166,11 @@ class LET(PreTrainedModel):
         """Give the begin and the end word, which cover no character, their trained vectors."""
         if self.boundary is None:
             return words
-        blocks = batch.blocks[schema.WORD]
-        last = blocks.valid.sum(1, keepdim=True) - 1
-        rows = torch.cat([blocks.index[:, 0], blocks.index.gather(1, last).squeeze(1)])
-        vectors = self.boundary.weight.repeat_interleave(len(last), 0)
-        return words.index_copy(0, rows, vectors)
+        vectors = self.boundary.weight.repeat_interleave(batch.boundary.shape[1], 0)
+        return words.index_copy(0, batch.boundary.flatten(), vectors)
 
     def _drop(self, batch: PairBatch, x: Tensor, ntype: str) -> Tensor:
-        if self.config.dropout_mode == "element":
-            return self.dropout(x)
-        blocks = batch.blocks[ntype]
-        return self.dropout(x, blocks.place // blocks.index.shape[1] // 2)
-
-
-def _to_sentences(chars: NodeBlocks) -> Neighbourhood:
-    """Edges from every character to one node for its sentence."""
-    count, device = len(chars.index), chars.index.device
-    sentence = torch.arange(count, device=device)
-    one = NodeBlocks(sentence.unsqueeze(1), torch.ones(count, 1, dtype=torch.bool, device=device), sentence)
-    return Neighbourhood.between(chars, one)
+        return self.dropout(x, batch.pair[ntype] if self.config.dropout_mode == "pair" else None)
 
 
 def _encoder_config(config: LETConfig) -> BertConfig:

@@ -27,8 +27,10 @@ import dgl.function as fn
 import torch
 from dgl.nn.functional import edge_softmax
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from letgraph.blocks import Neighbourhood
+from letgraph.nn.block_sums import block_sums
 
 Kernel = Literal["auto", "blocks", "edges", "definition"]
 
@@ -50,10 +52,10 @@ def md_attention(
 
     ``blocks``: masked matrix products. ``edges``: DGL's sparse kernels. ``definition``: DGL user-defined message and
     reduce functions over (edges, features), unclipped. ``auto`` (default): ``edges`` where the neighbourhood has a DGL
-    graph and is not complete, else ``blocks``.
+    graph and is not dense, else ``blocks``.
     """
     if kernel == "auto":
-        kernel = "blocks" if neighbourhood.complete or neighbourhood.graph is None else "edges"
+        kernel = "blocks" if neighbourhood.dense or neighbourhood.graph is None else "edges"
     if kernel == "blocks":
         return md_attention_blocks(neighbourhood, q, k, f, v, clip)
     if kernel == "edges":
@@ -121,8 +123,8 @@ def md_attention_edges(
         sums = graph.dstdata["out"]
     out = _ratio(sums, clip)
     if clip is None:
-        rows = _lost_rows(sums, graph.in_degrees() > 0)
-        if len(rows):
+        rows = _lost_rows(sums)
+        if len(rows) and len(rows := rows[graph.in_degrees(rows) > 0]):
             sources, destinations = graph.in_edges(rows)
             out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
     return out
@@ -133,33 +135,35 @@ def md_attention_blocks(
 ) -> Tensor:
     """The factored form as masked matrix products over dense blocks; parameters as in `md_attention_edges`.
 
-    Needs no DGL kernel. Blocks in which float32 would lose the sum to underflow are computed feature by feature.
+    Needs no DGL kernel. Destinations for which float32 would lose the sum to underflow are computed feature by feature.
     """
-    src, dst = neighbourhood.src, neighbourhood.dst
-    mask = neighbourhood.mask.unsqueeze(1)
-    heads = f.shape[1]
-    weights = _source_weights(f, v, clip)
-    x = src.pad(weights).transpose(1, 2)  # (G, heads, N_src, 2 d_head)
-    if q is not None and k is not None:
-        scores = dst.pad(q / q.shape[-1] ** 0.5).transpose(1, 2) @ src.pad(k).permute(0, 2, 3, 1)
-        if clip is None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-            top = scores.detach().amax(-1, keepdim=True).clamp_min(torch.finfo(scores.dtype).min)
-            a = (scores - top).exp()
-        else:
-            a = scores.clamp(max=clip).exp() * mask
-    else:
-        a = mask.to(x.dtype).expand(-1, heads, -1, -1)
-    sums = dst.flatten((a @ x).transpose(1, 2))
+    sums = block_sums(neighbourhood, q, k, _source_weights(f, v, clip), clip)
     out = _ratio(sums, clip)
     if clip is None:
-        rows = _lost_rows(sums, dst.flatten(neighbourhood.mask.any(-1)))
-        if len(rows):
-            block, width = dst.place[rows] // dst.index.shape[1], dst.index.shape[1]
-            row, column = neighbourhood.mask[block, dst.place[rows] % width].nonzero(as_tuple=True)
-            sources = src.index[block[row], column]
-            out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, rows[row], q, k, f, v))
+        rows = _lost_rows(sums)
+        if len(rows) and len(rows := rows[neighbourhood.has_source[rows]]):
+            sources, destinations = neighbourhood.edges_into(rows)
+            out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
     return out
+
+
+class _SourceWeights(torch.autograd.Function):
+    """f, v -> [e^f v, e^f]; keeps one buffer for the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, f: Tensor, v: Tensor) -> Tensor:
+        e = f.exp()
+        weights = torch.cat([e * v, e], -1)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        (weights,) = ctx.saved_tensors
+        weighted, e = weights.chunk(2, -1)
+        of_weighted, of_e = grad.chunk(2, -1)
+        return torch.addcmul(of_weighted * weighted, of_e, e), of_weighted * e
 
 
 def _source_weights(f: Tensor, v: Tensor, clip: float | None) -> Tensor:
@@ -168,8 +172,7 @@ def _source_weights(f: Tensor, v: Tensor, clip: float | None) -> Tensor:
         f = f.clamp(max=clip)
     elif len(f):
         f = f - f.detach().amax(0)
-    e = f.exp()
-    return torch.cat([e * v, e], -1)
+    return _SourceWeights.apply(f, v)
 
 
 class _Ratio(torch.autograd.Function):
@@ -191,10 +194,14 @@ class _Ratio(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         inverse, out = ctx.saved_tensors
-        scaled = grad * inverse
-        return torch.cat([scaled, -scaled * out], -1)
+        both = grad.new_empty(*grad.shape[:-1], 2 * grad.shape[-1])
+        of_numerator, of_denominator = both.chunk(2, -1)
+        torch.mul(grad, inverse, out=of_numerator)
+        torch.mul(of_numerator, out, out=of_denominator).neg_()
+        return both
 
 
 def _ratio(sums: Tensor, clip: float | None) -> Tensor:
@@ -204,10 +211,10 @@ def _ratio(sums: Tensor, clip: float | None) -> Tensor:
     return _Ratio.apply(sums)
 
 
-def _lost_rows(sums: Tensor, has_neighbours: Tensor) -> Tensor:
-    """The destinations with a denominator so small that terms of it may have underflowed."""
+def _lost_rows(sums: Tensor) -> Tensor:
+    """The destinations with a denominator so small that terms of it may have underflowed, or without a neighbour."""
     smallest = sums.detach().chunk(2, dim=-1)[1].flatten(1).amin(-1)
-    return ((smallest < _UNDERFLOW) & has_neighbours).nonzero().squeeze(1)
+    return (smallest < _UNDERFLOW).nonzero().squeeze(1)
 
 
 def _rows_by_softmax(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from letgraph.blocks import Neighbourhood
@@ -73,7 +74,11 @@ class MDGAT(nn.Module):
 
     def project_sources(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """k, f and v, each (N_src, heads, d_head)."""
-        return self._split(self.key(h)), self._split(self.score(h)), self._split(self.value(h))
+        # One matrix product for the three that read h: [W_k; W_v; W_1] h.
+        first, second = self.score[0], self.score[-1]
+        together = nn.functional.linear(h, torch.cat([self.key.weight, self.value.weight, first.weight]))
+        k, v, hidden = together.split(self.key.out_features, -1)
+        return self._split(k), self._split(second((hidden + first.bias).relu())), self._split(v)
 
     def attend(self, neighbourhood: Neighbourhood, q: Tensor, k: Tensor, f: Tensor, v: Tensor) -> Tensor:
         """Aggregate projected nodes, so that projections can serve several neighbourhoods: (N_dst, out)."""

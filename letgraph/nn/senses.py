@@ -101,28 +101,22 @@ class SenseEmbedding(nn.Module):
     def from_lexicon(self, senses: Tensor) -> Tensor:
         """(S,) sense ids -> (S, features), each distinct sense once."""
         distinct, inverse = senses.unique(return_inverse=True)
-        first, counts = self.offsets[distinct], self.offsets[distinct + 1] - self.offsets[distinct]
-        column = torch.arange(int(counts.max()) if len(counts) else 1, device=senses.device)
-        valid = column < counts.unsqueeze(1)
-        link = torch.where(valid, first.unsqueeze(1) + column, 0)
-        sememe, index = self.links[link].long().unique(return_inverse=True)
+        counts, order = (self.offsets[distinct + 1] - self.offsets[distinct]).sort(stable=True)
+        # Senses with equally many sememes share a bucket, so that nothing is padded.
+        sizes, repeats = (part.tolist() for part in counts.unique_consecutive(return_counts=True))
+        leaf = NodeBlocks.full(zip(repeats, sizes, strict=True), senses.device)
+        sense = NodeBlocks.full(((size, 1) for size in repeats), senses.device)
+        link = self.offsets[distinct[order]].repeat_interleave(counts) + leaf.column
         # Projections are per distinct sememe, messages and pooling per leaf: a (sense, sememe) pair.
+        sememe, which = self.links[link].long().unique(return_inverse=True)
         embedded = self.sememes(sememe)
-        place = valid.flatten().nonzero().squeeze(1)
-        which = index.flatten()[place]
-        number = torch.zeros_like(index).flatten().index_put((place,), torch.arange(len(place), device=senses.device))
-        leaf = NodeBlocks(number.view_as(index), valid, place)
-        complete = Neighbourhood.between(leaf, leaf)
         projected = (self.attention.project_destinations(embedded), *self.attention.project_sources(embedded))
-        message = self.attention.attend(complete, *(part.index_select(0, which) for part in projected))
-        context = self._context(embedded.index_select(0, which), message)
-        sense = NodeBlocks(
-            torch.arange(len(distinct), device=senses.device).unsqueeze(1),
-            torch.ones(len(distinct), 1, dtype=torch.bool, device=senses.device),
-            torch.arange(len(distinct), device=senses.device),
+        context = Neighbourhood.between(leaf, leaf)
+        message = self.attention.attend(context, *(part.index_select(0, which) for part in projected))
+        pooled = self.pooling(
+            Neighbourhood.between(leaf, sense), self._context(embedded.index_select(0, which), message)
         )
-        pooled = self.pooling(Neighbourhood(leaf, sense, valid.unsqueeze(1)), context)
-        return pooled.index_select(0, inverse)
+        return pooled.index_select(0, order.argsort()[inverse])
 
     def from_graph(self, sememes: Tensor, context: Neighbourhood, sense_of: Neighbourhood) -> Tensor:
         """Sememe nodes' ids (M,), their context edges and the edges sememe -> sense: (S, features)."""

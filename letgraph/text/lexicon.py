@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from letgraph.errors import LetgraphError
+from letgraph.output import whole_file
 from letgraph.ragged import Ragged
 from letgraph.text.clean import clean
 from letgraph.text.lexicon_formats import Sense, read_openhownet, read_sense_dict, read_tsv
@@ -127,10 +128,8 @@ class Lexicon:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the canonical TSV, which `load_lexicon` reads back to an equal lexicon with the same ids."""
-        path = Path(path)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        partial.write_bytes(self._canonical_tsv().encode())
-        os.replace(partial, path)
+        with whole_file(Path(path)) as stream:
+            stream.write(self._canonical_tsv().encode())
 
     def _canonical_tsv(self) -> str:
         names = [self.sememes[sememe] for sememe in self.sense_sememes.values.tolist()]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letgraph.errors import DataError
+from letgraph.output import whole_file
 
 PAD, UNK, CLS, SEP = 0, 1, 2, 3
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
@@ -48,10 +49,8 @@ class CharVocabulary:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a JSON list of the characters; JSON because U+2028 and its like break a file of lines."""
-        path = Path(path)
-        temporary = path.with_name(path.name + ".tmp")
-        temporary.write_text(json.dumps(self.characters, ensure_ascii=True), encoding="ascii")
-        os.replace(temporary, path)
+        with whole_file(Path(path)) as stream:
+            stream.write(json.dumps(self.characters, ensure_ascii=True).encode("ascii"))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CharVocabulary:

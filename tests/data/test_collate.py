@@ -77,20 +77,29 @@ def test_dense_blocks_hold_the_edges_of_the_graph(sentences, collator):
         assert edge_set(neighbourhood) == sorted(zip(sources.tolist(), destinations.tolist(), strict=True)), etype
         graph = neighbourhood.graph
         assert graph is not None and graph.num_edges() == len(sources)
-        assert neighbourhood.complete == (etype in (schema.SELF, schema.CROSS))
 
 
 @settings(max_examples=30)
 @given(pair_lists(), collators)
-def test_blocks_are_the_sentences(sentences, collator):
+def test_nodes_know_their_pair_and_sentences_their_first_and_last_word(sentences, collator):
     batch = collator(to_table(sentences))
 
-    assert set(batch.blocks) == set(batch.graph.ntypes)
-    for ntype, blocks in batch.blocks.items():
-        assert len(blocks.index) == len(sentences)
-        assert len(blocks.place) == batch.graph.num_nodes(ntype)
-        row = blocks.place // blocks.index.shape[1]
-        assert torch.equal(row % 2, batch.graph.nodes[ntype].data["sentence"])
+    for ntype, pair in batch.pair.items():
+        sentence = 2 * pair + batch.graph.nodes[ntype].data["sentence"]
+        assert len(pair) == batch.graph.num_nodes(ntype)
+        assert bool((sentence.diff() >= 0).all())
+    words = [len(sentence.nodes) for sentence in sentences]
+    ends = np.cumsum(words)
+    assert batch.boundary.tolist() == [(ends - words).tolist(), (ends - 1).tolist()]
+
+
+@settings(max_examples=30)
+@given(pair_lists(), collators)
+def test_every_character_leads_to_its_sentence(sentences, collator):
+    batch = collator(to_table(sentences))
+    sentence = 2 * batch.pair["char"] + batch.graph.nodes["char"].data["sentence"]
+
+    assert edge_set(batch.sentences) == list(enumerate(sentence.tolist()))
 
 
 @settings(max_examples=30)
@@ -128,8 +137,9 @@ def test_pinning_pins_every_tensor_and_leaves_missing_labels_out(monkeypatch):
         batch.input_ids,
         batch.attention_mask,
         batch.senses,
-        batch.blocks["char"].index,
-        batch.blocks["word"].place,
+        batch.boundary,
+        batch.pair["char"],
+        batch.sentences.mask,
     ]
     expected += [neighbourhood.mask for neighbourhood in batch.edges.values()]
     assert {id(tensor) for tensor in expected} <= {id(tensor) for tensor in pinned}

@@ -121,14 +121,14 @@ def test_the_two_directions_look_different_ways():
     """The first word's sense hears a later word forward; the last word's hears it only backward."""
     sagt = SaGT(D, 1)
     step = sagt.layers[0].sense_step
-    edges = edges_of(random_pairs(3, pairs=1))
+    sentences = random_pairs(3, pairs=1)
+    edges = edges_of(sentences)
     words, senses = nodes(edges, "word"), nodes(edges, "sense", 1)
     changed = words.clone()
-    end = edges[schema.IN].dst.valid.sum(1)[0] - 1
-    changed[end] += 1
+    changed[len(sentences[0].nodes) - 1] += 1  # the end word of sentence a
 
     before, after = step(edges, senses, words), step(edges, senses, changed)
-    own = edges[schema.SENSE_OF].src.valid.sum(1)[0]  # senses of sentence a; all of them reach its end word
+    own = sum(map(len, sentences[0].senses))  # senses of sentence a; all of them reach its end word
 
     assert bool(((before - after)[:own, :D].abs().amax(1) > 1e-6).all())
     torch.testing.assert_close(before[:, D:], after[:, D:])
