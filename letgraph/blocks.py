@@ -181,7 +181,7 @@ class Neighbourhood(_Movable):
         for mask, source, destination in zip(self.masks, sources, destinations, strict=True):
             block, i, j = mask.nonzero(as_tuple=True)
             found.append(torch.stack([source[block, j], destination[block, i]]))
-        return tuple(torch.cat(found, 1))  # type: ignore[return-value]
+        return tuple(torch.cat(found, 1))
 
     def edges_into(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Source and destination of every edge that leads to one of the destinations ``rows``, sorted by

@@ -76,6 +76,7 @@ class MDGAT(nn.Module):
         """k, f and v, each (N_src, heads, d_head)."""
         # One matrix product for the three that read h: [W_k; W_v; W_1] h.
         first, second = self.score[0], self.score[-1]
+        assert isinstance(first, nn.Linear)
         together = nn.functional.linear(h, torch.cat([self.key.weight, self.value.weight, first.weight]))
         k, v, hidden = together.split(self.key.out_features, -1)
         return self._split(k), self._split(second((hidden + first.bias).relu())), self._split(v)
