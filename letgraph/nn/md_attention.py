@@ -53,7 +53,25 @@ def md_attention(
     ``blocks``: masked matrix products. ``edges``: DGL's sparse kernels. ``definition``: DGL user-defined message and
     reduce functions over (edges, features), unclipped. ``auto`` (default): ``edges`` where the neighbourhood has a DGL
     graph and is not dense, else ``blocks``.
+
+    Scores, exp and sums are computed in float32 at least, under autocast too; the result has the dtype of v.
     """
+    if torch.is_autocast_enabled(v.device.type) or v.dtype in (torch.bfloat16, torch.float16):
+        wide = [None if x is None else x.float() for x in (q, k, f, v)]
+        with torch.autocast(v.device.type, enabled=False):
+            return _attend(neighbourhood, *wide, clip, kernel).to(v.dtype)  # type: ignore[arg-type]
+    return _attend(neighbourhood, q, k, f, v, clip, kernel)
+
+
+def _attend(
+    neighbourhood: Neighbourhood,
+    q: Tensor | None,
+    k: Tensor | None,
+    f: Tensor,
+    v: Tensor,
+    clip: float | None,
+    kernel: Kernel,
+) -> Tensor:
     if kernel == "auto":
         kernel = "blocks" if neighbourhood.dense or neighbourhood.graph is None else "edges"
     if kernel == "blocks":

@@ -91,6 +91,7 @@ class SenseEmbedding(nn.Module):
         self.register_buffer("links", torch.zeros(num_links, dtype=torch.int32))
         self.offsets: Tensor
         self.links: Tensor
+        self._embedded: tuple[list[object], Tensor, Tensor] | None = None
 
     @torch.no_grad()
     def load_lexicon(self, offsets: Tensor, links: Tensor) -> None:
@@ -99,13 +100,39 @@ class SenseEmbedding(nn.Module):
         self.links.copy_(links)
 
     def from_lexicon(self, senses: Tensor) -> Tensor:
-        """(S,) sense ids -> (S, features), each distinct sense once."""
-        distinct, inverse = senses.unique(return_inverse=True)
+        """(S,) sense ids -> (S, features), each distinct sense once: of the batch where gradients are wanted, else for
+        as long as the weights stay what they are."""
+        if torch.is_grad_enabled() or self.training:
+            distinct, inverse = senses.unique(return_inverse=True)
+            return self._embed(distinct).index_select(0, inverse)
+        known, table = self._table()
+        missing = senses[~known[senses]].unique()
+        if len(missing):
+            table[missing] = self._embed(missing)
+            known[missing] = True
+        return table.index_select(0, senses)
+
+    def _table(self) -> tuple[Tensor, Tensor]:
+        """Which senses have been embedded with the weights as they are now, and their vectors."""
+        like = self.norm.weight
+        # What was made in inference mode cannot be written to outside of it, and autocast rounds.
+        state: list[object] = [torch.is_inference_mode_enabled(), torch.is_autocast_enabled(like.device.type)]
+        for tensor in (*self.parameters(), *self.buffers()):
+            # The address changes when a tensor is replaced or moved, the sum when it is written to (a tensor's version
+            # would miss what goes through ``.data``).
+            state.append((tensor.data_ptr(), tensor.dtype, float(tensor.sum())))
+        if self._embedded is None or self._embedded[0] != state:
+            count = len(self.offsets) - 1
+            known = torch.zeros(count, dtype=torch.bool, device=like.device)
+            self._embedded = (state, known, like.new_empty(count, len(like)))
+        return self._embedded[1:]
+
+    def _embed(self, distinct: Tensor) -> Tensor:
         counts, order = (self.offsets[distinct + 1] - self.offsets[distinct]).sort(stable=True)
         # Senses with equally many sememes share a bucket, so that nothing is padded.
         sizes, repeats = (part.tolist() for part in counts.unique_consecutive(return_counts=True))
-        leaf = NodeBlocks.full(zip(repeats, sizes, strict=True), senses.device)
-        sense = NodeBlocks.full(((size, 1) for size in repeats), senses.device)
+        leaf = NodeBlocks.full(zip(repeats, sizes, strict=True), distinct.device)
+        sense = NodeBlocks.full(((size, 1) for size in repeats), distinct.device)
         link = self.offsets[distinct[order]].repeat_interleave(counts) + leaf.column
         # Projections are per distinct sememe, messages and pooling per leaf: a (sense, sememe) pair.
         sememe, which = self.links[link].long().unique(return_inverse=True)
@@ -116,7 +143,7 @@ class SenseEmbedding(nn.Module):
         pooled = self.pooling(
             Neighbourhood.between(leaf, sense), self._context(embedded.index_select(0, which), message)
         )
-        return pooled.index_select(0, order.argsort()[inverse])
+        return pooled.index_select(0, order.argsort())
 
     def from_graph(self, sememes: Tensor, context: Neighbourhood, sense_of: Neighbourhood) -> Tensor:
         """Sememe nodes' ids (M,), their context edges and the edges sememe -> sense: (S, features)."""

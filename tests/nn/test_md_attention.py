@@ -253,6 +253,36 @@ def test_the_clipped_variant_has_right_gradients(kernel):
     assert torch.autograd.gradcheck(attend, inputs)
 
 
+@pytest.mark.parametrize("kernel", FAST)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@settings(max_examples=20)
+@given(neighbourhoods())
+def test_half_precision_inputs_are_summed_in_float32(kernel, dtype, neighbourhood):
+    """In bfloat16 sums and exp would be off by a percent; here only inputs and result are rounded."""
+    inputs = [x.to(dtype).requires_grad_() for x in random_inputs(neighbourhood, 2, scale=3.0)]
+
+    with torch.autocast("cpu", dtype=dtype):
+        out = md_attention(neighbourhood, *inputs, kernel=kernel)
+    out.float().sum().backward()
+
+    assert out.dtype == dtype
+    exact = md_attention(neighbourhood, *(x.detach().float() for x in inputs), kernel=kernel)
+    assert torch.equal(out, exact.to(dtype))
+    assert all(x.grad is None or bool(x.grad.isfinite().all()) for x in inputs)
+
+
+@pytest.mark.parametrize("kernel", FAST)
+def test_bfloat16_keeps_extreme_scores_right(kernel):
+    neighbourhood = random_neighbourhood(np.random.default_rng(0), [4, 2], [3, 3], density=0.7)
+    q, k, f, v = random_inputs(neighbourhood, 1)
+    inputs = [x.bfloat16() for x in (q, k, f * 300, v)]
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = md_attention(neighbourhood, *inputs, kernel=kernel)
+
+    torch.testing.assert_close(out.double(), by_formula(neighbourhood, *inputs), rtol=1e-2, atol=1e-2)
+
+
 def test_the_definition_refuses_to_be_clipped():
     neighbourhood = random_neighbourhood(np.random.default_rng(0), [2], [2])
 

@@ -64,6 +64,51 @@ def test_a_sense_has_one_vector_whatever_stands_beside_it(options, ids):
             torch.testing.assert_close(vector, senses.from_lexicon(torch.tensor([sense]))[0], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_at_inference_senses_are_embedded_once_until_a_weight_changes(mode, monkeypatch):
+    senses = embedding().eval()
+    embedded = []
+    embed = senses._embed
+    monkeypatch.setattr(senses, "_embed", lambda distinct: embedded.extend(distinct.tolist()) or embed(distinct))
+
+    def at_inference(ids):
+        with mode():
+            return senses.from_lexicon(torch.tensor(ids))
+
+    first = at_inference([3, 1, 3])
+    assert sorted(embedded) == [1, 3]
+    again = at_inference([1, 2, 3])
+    assert sorted(embedded) == [1, 2, 3]
+    assert torch.equal(again[[2, 0, 2]], first)
+    torch.testing.assert_close(again, embed(torch.tensor([1, 2, 3])))
+
+    for change in (
+        lambda: senses.norm.bias.data.add_(1),
+        lambda: senses.load_state_dict(
+            {k: v + 1 if v.is_floating_point() else v for k, v in senses.state_dict().items()}
+        ),
+        lambda: senses.double(),
+        lambda: senses.load_lexicon(torch.from_numpy(SENSE_SEMEMES.offsets), torch.from_numpy(SENSE_SEMEMES.values)),
+    ):
+        change()
+        torch.testing.assert_close(at_inference([1, 2, 3]), embed(torch.tensor([1, 2, 3])))
+    senses.train()
+    embedded.clear()
+    at_inference([1, 1])
+    assert embedded == [1]
+
+
+def test_a_table_made_in_inference_mode_serves_outside_of_it():
+    senses = embedding().eval()
+    with torch.inference_mode():
+        senses.from_lexicon(torch.tensor([1]))
+
+    with torch.no_grad():
+        outside = senses.from_lexicon(torch.tensor([1, 2]))
+
+    torch.testing.assert_close(outside, senses.from_lexicon(torch.tensor([1, 2])))
+
+
 def test_a_sense_is_the_pool_of_its_sememes_in_context():
     senses = embedding().double()
     members = torch.from_numpy(SENSE_SEMEMES[2]).long()
