@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import dgl
 import numpy as np
 import pytest
 import torch
@@ -93,6 +94,29 @@ def test_a_batch_that_lost_its_dgl_graph_gives_the_same_score(preset):
 
     with torch.no_grad():
         torch.testing.assert_close(model(bare).logits, model(batch).logits, rtol=0, atol=1e-5)
+
+
+@presets
+def test_without_dgl_graphs_no_kernel_of_dgl_is_called(preset, monkeypatch):
+    """As with torch on CUDA and PyPI's DGL, which would fail with "Device API cuda is not enabled"."""
+    model = tiny_let(preset).train()
+    batch = batch_for(model, random_pairs(5), [0, 1, 0, 1])
+    bare = replace(batch, edges={etype: replace(edge, graph=None) for etype, edge in batch.edges.items()})
+
+    def refuse(*_, **__):
+        raise AssertionError("a kernel of DGL was called")
+
+    for name in ("update_all", "apply_edges", "in_degrees", "in_edges", "local_scope", "to"):
+        monkeypatch.setattr(dgl.DGLGraph, name, refuse)
+    for name in ("gspmm", "gsddmm", "edge_softmax"):
+        monkeypatch.setattr(dgl.backend, name, refuse)
+    monkeypatch.setattr(dgl, "heterograph", refuse)
+
+    model(bare).loss.backward()
+
+    assert all(p.grad is None or bool(p.grad.isfinite().all()) for p in model.parameters())
+    with pytest.raises(AssertionError, match="a kernel of DGL"):
+        model(batch)
 
 
 @presets
