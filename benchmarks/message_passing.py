@@ -107,7 +107,7 @@ def candidates(etype: schema.EdgeType, batch: PairBatch) -> tuple[list[Candidate
     inputs = [destinations, sources, *layer.parameters()]
 
     def project() -> tuple[Tensor, ...]:
-        return (layer.project_destinations(destinations), *layer.project_sources(sources))
+        return layer.project(destinations, sources)
 
     def ours(kernel: Any) -> Callable[[], Sequence[Tensor]]:
         def run() -> Sequence[Tensor]:

@@ -74,9 +74,8 @@ class Matching(nn.Module):
 
     def messages(self, own: Neighbourhood, other: Neighbourhood, y: Tensor) -> tuple[Tensor, Tensor]:
         """m_self and m_cross, (N, D) each."""
-        q = self.attention.project_destinations(y)
-        projected = self.attention.project_sources(y)
-        return self.attention.attend(own, q, *projected), self.attention.attend(other, q, *projected)
+        projected = self.attention.project(y, y)
+        return self.attention.attend(own, *projected), self.attention.attend(other, *projected)
 
     def forward(self, own: Neighbourhood, other: Neighbourhood, y: Tensor, dropped: Tensor | None = None) -> Tensor:
         m_self, m_cross = self.messages(own, other, y if dropped is None else dropped)

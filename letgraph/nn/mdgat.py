@@ -66,20 +66,31 @@ class MDGAT(nn.Module):
                     nn.init.zeros_(layer.bias)
 
     def forward(self, neighbourhood: Neighbourhood, destinations: Tensor, sources: Tensor) -> Tensor:
-        return self.attend(neighbourhood, self.project_destinations(destinations), *self.project_sources(sources))
+        return self.attend(neighbourhood, *self.project(destinations, sources))
 
-    def project_destinations(self, h: Tensor) -> Tensor:
-        """q (N_dst, heads, d_head)."""
-        return self._split(self.query(h))
+    def project(self, destinations: Tensor, sources: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """q (N_dst, heads, d), k (N_src, heads, d), f and v (N_src, heads, d_head), with s_ij = q_i · k_j / sqrt(d).
 
-    def project_sources(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """k, f and v, each (N_src, heads, d_head)."""
-        # One matrix product for the three that read h: [W_k; W_v; W_1] h.
+        NOTE: with one head q and k are not W_q h_i and W_k h_j. s_ij = h_i^T (W_q^T W_k) h_j / sqrt(d_head) needs one
+        product with W_q^T W_k for the nodes of the smaller side only; the other side serves as it is, so d = in.
+        """
         first, second = self.score[0], self.score[-1]
         assert isinstance(first, nn.Linear)
-        together = nn.functional.linear(h, torch.cat([self.key.weight, self.value.weight, first.weight]))
-        k, v, hidden = together.split(self.key.out_features, -1)
-        return self._split(k), self._split(second((hidden + first.bias).relu())), self._split(v)
+        size = self.value.out_features
+        both = [self.value.weight, first.weight]
+        q, k = destinations, sources
+        if self.num_heads > 1:
+            q = self.query(destinations)
+            k, v, hidden = _products(sources, self.key.weight, *both)
+        else:
+            form = self.query.weight.t() @ self.key.weight * (self.query.in_features / size) ** 0.5
+            if len(sources) <= len(destinations):
+                k, v, hidden = _products(sources, form, *both)
+            else:
+                q = nn.functional.linear(destinations, form.t())
+                v, hidden = _products(sources, *both)
+        f = second((hidden + first.bias).relu())
+        return self._split(q), self._split(k), self._split(f), self._split(v)
 
     def attend(self, neighbourhood: Neighbourhood, q: Tensor, k: Tensor, f: Tensor, v: Tensor) -> Tensor:
         """Aggregate projected nodes, so that projections can serve several neighbourhoods: (N_dst, out)."""
@@ -87,3 +98,8 @@ class MDGAT(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(len(x), self.num_heads, x.shape[-1] // self.num_heads)  # -1 would be ambiguous without rows
+
+
+def _products(h: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
+    """W h for every weight, by one matrix product."""
+    return nn.functional.linear(h, torch.cat(weights)).split([len(weight) for weight in weights], -1)

@@ -55,7 +55,7 @@ class SenseStep(nn.Module):
         fw, bw = edges[schema.FORWARD], edges[schema.BACKWARD]
         if self.directions == "separate":
             return torch.cat([self.forwards(fw, senses, words), self.backwards(bw, senses, words)], -1)
-        projected = (self.both.project_destinations(senses), *self.both.project_sources(words))
+        projected = self.both.project(senses, words)
         ahead, behind = zip(*(part.split(1, dim=1) for part in projected), strict=True)
         return torch.cat([self.both.attend(fw, *ahead), self.both.attend(bw, *behind)], -1)
 

@@ -137,7 +137,7 @@ class SenseEmbedding(nn.Module):
         # Projections are per distinct sememe, messages and pooling per leaf: a (sense, sememe) pair.
         sememe, which = self.links[link].long().unique(return_inverse=True)
         embedded = self.sememes(sememe)
-        projected = (self.attention.project_destinations(embedded), *self.attention.project_sources(embedded))
+        projected = self.attention.project(embedded, embedded)
         context = Neighbourhood.between(leaf, leaf)
         message = self.attention.attend(context, *(part.index_select(0, which) for part in projected))
         pooled = self.pooling(

@@ -77,7 +77,7 @@ def test_projections_serve_several_neighbourhoods():
     random = np.random.default_rng(0)
     one, other = (random_neighbourhood(random, [3, 2], [3, 2]) for _ in range(2))
     h = torch.randn(5, 5)
-    projected = (layer.project_destinations(h), *layer.project_sources(h))
+    projected = layer.project(h, h)
 
     assert torch.equal(layer.attend(one, *projected), layer(one, h, h))
     assert torch.equal(layer.attend(other, *projected), layer(other, h, h))
