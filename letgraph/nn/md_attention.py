@@ -57,9 +57,9 @@ def md_attention(
     Scores, exp and sums are computed in float32 at least, under autocast too; the result has the dtype of v.
     """
     if torch.is_autocast_enabled(v.device.type) or v.dtype in (torch.bfloat16, torch.float16):
-        wide = [None if x is None else x.float() for x in (q, k, f, v)]
+        wide_q, wide_k = (None if x is None else x.float() for x in (q, k))
         with torch.autocast(v.device.type, enabled=False):
-            return _attend(neighbourhood, *wide, clip, kernel).to(v.dtype)  # type: ignore[arg-type]
+            return _attend(neighbourhood, wide_q, wide_k, f.float(), v.float(), clip, kernel).to(v.dtype)
     return _attend(neighbourhood, q, k, f, v, clip, kernel)
 
 
