@@ -4,7 +4,7 @@
 
 Steps are those of `letgraph.train`: batches by length from the split, RMSProp, clipped gradients, preset `paper`. First
 whole steps are timed, phase by phase; then the parts of the model one by one, forward and backward, on one batch of
-median size. `matrix products alone` is the number of floating-point operations of the step's matrix products over the
+median size. `matrix products alone` is the number of floating-point operations of that batch's matrix products over the
 rate that torch reaches here with matrices of the same kind (2,048 x 128 by 128 x 384, measured in the same run).
 """
 
@@ -77,8 +77,8 @@ def main() -> None:
     with FlopCounterMode(display=False) as counter:
         model(one).loss.backward()
     rate = product_rate()
-    mean_operations = counter.get_total_flops()
-    floor = mean_operations / rate
+    operations = counter.get_total_flops()
+    floor = operations / rate
     about = f"{options.batch_size} pairs a step, {options.threads} thread(s), medians of {steps} steps"
     print(f"\n{options.dataset}, {about}; ms")
     for name, seconds in phases.items():
@@ -86,7 +86,7 @@ def main() -> None:
     print(f"{'a step':<34}{total * 1e3:>9.1f}{options.batch_size / total:>8.0f} pairs/s")
     print(
         f"{'matrix products alone':<34}{floor * 1e3:>9.1f}{options.batch_size / floor:>8.0f} pairs/s   "
-        f"({mean_operations / 1e9:.1f} GFLOP at {rate / 1e9:.0f} GFLOP/s)"
+        f"({operations / 1e9:.1f} GFLOP at {rate / 1e9:.0f} GFLOP/s)"
     )
     rows = measure(parts(model, one), seconds=2.0 if options.quick else 20.0)
     print_table("the parts of the model, on a batch of median size; ms", rows)
@@ -94,7 +94,7 @@ def main() -> None:
     place = {"batch_size": options.batch_size, "threads": options.threads}
     results = [{"candidate": name, **place, "ms": seconds * 1e3} for name, seconds in phases.items()]
     results.append({"candidate": "step", **place, "ms": total * 1e3, "pairs_per_second": options.batch_size / total})
-    results.append({"candidate": "projections", **place, "ms": floor * 1e3, "gflop": mean_operations / 1e9})
+    results.append({"candidate": "projections", **place, "ms": floor * 1e3, "gflop": operations / 1e9})
     results += [as_dict(row, **place) for row in rows]
     write_json(options.json, results, dataset=options.dataset)
     figure(options.plot, lambda canvas: draw(canvas, rows))
