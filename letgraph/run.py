@@ -32,6 +32,7 @@ from letgraph.data.workers import peak_memory
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
 from letgraph.output import whole_file
+from letgraph.processes import Processes, open_processes
 from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
 from letgraph.settings import Settings
 from letgraph.text.segment import resolve
@@ -53,22 +54,34 @@ class Inputs:
 def train(settings: Settings) -> dict[str, Any]:
     """Carry out a run and return what it writes to ``metrics.json``.
 
+    Where torchrun has started several processes for the run, all but the first return nothing.
+
     Raises `LetgraphError` before anything is written where settings, data or output folder do not allow the run.
     """
+    with open_processes() as processes:
+        return _train(settings, processes)
+
+
+def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     logging.disable_progress_bar()  # of writing and reading weights: this run has bars of its own
-    folder = _claim(settings)
+    folder = _claim(settings, processes)
     finished = folder / "metrics.json"
     if finished.is_file():
         print(f"{folder} holds a finished run already:")
         metrics = json.loads(finished.read_text(encoding="utf-8"))
         _print_scores(metrics)
         return metrics
-    inputs = _open_inputs(settings)
+    processes.wait()  # nothing is written before all have seen what was there
+    with processes.first_ahead():
+        inputs = _open_inputs(settings)
     set_seed(settings.training.seed)
     checkpoint = _new_model(settings, inputs)
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_json(folder / "settings.json", settings.to_dict())
-    speed = _fit(settings, inputs, checkpoint, folder)
+    if processes.first:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_json(folder / "settings.json", settings.to_dict())
+    speed = _fit(settings, inputs, checkpoint, folder, processes)
+    if not processes.first:
+        return {}
     checkpoint.save(folder / "last")
     best = Checkpoint.load(folder) if DEV in inputs.splits else checkpoint
     if DEV not in inputs.splits:
@@ -82,8 +95,13 @@ def train(settings: Settings) -> dict[str, Any]:
     return metrics
 
 
-def _claim(settings: Settings) -> Path:
+def _claim(settings: Settings, processes: Processes) -> Path:
     """The output folder; raises where it holds another run, or one that nobody asked to resume."""
+    if settings.training.batch_size is not None and settings.training.batch_size % processes.count:
+        raise LetgraphError(
+            f"--batch-size {settings.training.batch_size} cannot be divided among {processes.count} processes; "
+            "choose a multiple"
+        )
     folder = Path(settings.training.output_dir or f"runs/{settings.data.dataset}")
     before = folder / "settings.json"
     if before.is_file():
@@ -153,7 +171,7 @@ def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
     return checkpoint
 
 
-def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Path) -> float:
+def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Path, processes: Processes) -> float:
     training = settings.training
     states = folder / "states"
     splits, model, collator = inputs.splits, checkpoint.model, checkpoint.collator
@@ -181,25 +199,30 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
         dataloader_pin_memory=torch.cuda.is_available(),
         remove_unused_columns=False,
         disable_tqdm=True,
+        accelerator_config={"split_batches": processes.count > 1},  # so batch_size is that of all processes
+        ddp_broadcast_buffers=False,
     )
 
     def score_dev() -> dict[str, Any]:
-        scores = score_pairs(model, collator, splits[DEV], training.eval_batch_size)
-        if warning := one_class_warning(scores):
+        share = processes.share(len(splits[DEV]))
+        scores = score_pairs(model, collator, splits[DEV].select(share), training.eval_batch_size)
+        scores = processes.merge(scores, share)
+        if (warning := one_class_warning(scores)) and processes.first:
             tqdm.write(f"warning: {warning}", file=sys.stderr)
         labels = splits[DEV].labels
         assert labels is not None
         return binary_metrics(labels, scores)
 
-    progress = Progress(batch_size, len(splits[TRAIN]))
+    progress = Progress(batch_size, len(splits[TRAIN]), processes.first)
     trainer = PairTrainer(
         model,
         arguments,
         collator,
         splits[TRAIN],
         score_dev if DEV in splits else None,
-        lambda: checkpoint.save(folder),
-        [progress, TensorBoardLog(folder / "logs")],
+        lambda: checkpoint.save(folder) if processes.first else None,
+        [progress, TensorBoardLog(folder / "logs")] if processes.first else [progress],
+        processes,
     )
     for callback in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(callback)
@@ -209,6 +232,8 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
     state = last_state(states)
     if state is not None:
         print(f"going on from {state}")
+    if not processes.first:
+        torch.manual_seed(training.seed + processes.rank)  # else all would drop the same entries
     trainer.train(resume_from_checkpoint=None if state is None else str(state))
     if DEV in splits and trainer.state.best_global_step is None:
         trainer.evaluate()

@@ -21,6 +21,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 
 from letgraph.data.collate import Collator, PairBatch, interleave
 from letgraph.data.store import PreparedPairs
+from letgraph.processes import ALONE, Processes
 from letgraph.scoring import pair_lengths
 
 CHUNK = 50
@@ -96,11 +97,13 @@ class PairTrainer(Trainer):
         score_dev: Callable[[], dict[str, Any]] | None,
         on_best: Callable[[], None],
         callbacks: list[TrainerCallback],
+        processes: Processes = ALONE,
     ) -> None:
         assert arguments.output_dir is not None
         self.root = Path(arguments.output_dir)
         self.lengths = pair_lengths(pairs)
         self.score_dev, self.on_best = score_dev, on_best
+        self.processes = processes
         self._run_dir = self.root
         super().__init__(
             model,
@@ -124,7 +127,7 @@ class PairTrainer(Trainer):
                 {"params": [p for name, p in named if name in decayed], "weight_decay": self.args.weight_decay},
                 {"params": [p for name, p in named if name not in decayed], "weight_decay": 0.0},
             ]
-            self.optimizer = torch.optim.RMSprop(groups, lr=self.args.learning_rate, alpha=0.9, eps=1e-6)
+            self.optimizer = torch.optim.RMSprop(groups, lr=self.args.learning_rate, alpha=0.9, eps=1e-6, foreach=True)
         return self.optimizer
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -150,16 +153,23 @@ class PairTrainer(Trainer):
         root = self.root
         name = f"checkpoint-{self.state.global_step}"
         self._run_dir = root / "unfinished"
-        shutil.rmtree(self._run_dir, ignore_errors=True)
+        if self.processes.first:
+            shutil.rmtree(self._run_dir, ignore_errors=True)
+        self.processes.wait()
         super()._save_checkpoint(model, trial)
+        self.processes.wait()
         # The best model is `on_best`'s to keep; Trainer would look for it in a state that is removed with the next.
         self.state.best_model_checkpoint = None
-        self.state.save_to_json(str(self._run_dir / name / TRAINER_STATE_NAME))
-        if not (root / name).exists():
-            os.replace(self._run_dir / name, root / name)
-        shutil.rmtree(self._run_dir, ignore_errors=True)
+        if self.processes.first:
+            self._keep(self._run_dir / name, name)
         self._run_dir = root
-        for old in root.glob("checkpoint-*"):
+
+    def _keep(self, whole: Path, name: str) -> None:
+        self.state.save_to_json(str(whole / TRAINER_STATE_NAME))
+        if not (self.root / name).exists():
+            os.replace(whole, self.root / name)
+        shutil.rmtree(whole.parent, ignore_errors=True)
+        for old in self.root.glob("checkpoint-*"):
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
 

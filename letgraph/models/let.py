@@ -13,7 +13,7 @@ from transformers.utils import ModelOutput
 
 from letgraph import schema
 from letgraph.models.config import LETConfig
-from letgraph.nn.dropout import PairDropout
+from letgraph.nn.dropout import PairDropout, use_fast_dropout
 from letgraph.nn.feed_forward import feed_forward
 from letgraph.nn.matching import Matching
 from letgraph.nn.pooling import AttentivePooling
@@ -51,6 +51,7 @@ class LET(PreTrainedModel):
         common = {"clip": config.clip, "kernel": config.kernel}
         pooling = {"score": config.pooling, **common}
         self.encoder = BertModel(_encoder_config(config), add_pooling_layer=False)
+        use_fast_dropout(self.encoder)
         self.dropout = PairDropout(config.dropout, config.dropout_mode)
         self.word_pooling = AttentivePooling(encoder_size, size, **pooling)
         self.boundary = None if config.boundary_chars else nn.Embedding(2, size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -42,34 +42,33 @@ class _BlockSums(torch.autograd.Function):
         ctx.x = _to_blocks(src, x)
         if q is not None and k is not None:
             ctx.scale = k.shape[-1] ** -0.5
-            ctx.q, ctx.k = _to_blocks(dst, q * ctx.scale), _to_blocks(src, k)
-            pairs = [_weights(*one, clip) for one in zip(ctx.q, ctx.k, masks, strict=True)]
+            ctx.q, ctx.k = _to_blocks(dst, q), _to_blocks(src, k)
+            pairs = [_weights(*one, ctx.scale, clip) for one in zip(ctx.q, ctx.k, masks, strict=True)]
             ctx.weights, ctx.slopes = zip(*pairs, strict=True)
         else:
             ctx.weights = [mask.to(x.dtype) for mask in masks]
-        return _from_blocks(dst, (torch.bmm(a, x) for a, x in zip(ctx.weights, ctx.x, strict=True)), heads)
+        return _products(dst, ctx.weights, ctx.x, heads)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor, None, None]:
         src, dst, heads = ctx.neighbourhood.src, ctx.neighbourhood.dst, grad.shape[1]
         grads = _to_blocks(dst, grad)
-        of_x = _from_blocks(
-            src, (torch.bmm(a.transpose(1, 2), g) for a, g in zip(ctx.weights, grads, strict=True)), heads
-        )
+        of_x = _products(src, [a.transpose(1, 2) for a in ctx.weights], grads, heads)
         if not ctx.scored:
             return None, None, of_x, None, None
         of_s = [
-            torch.bmm(g, x.transpose(1, 2)).mul_(slope) for g, x, slope in zip(grads, ctx.x, ctx.slopes, strict=True)
+            torch.bmm(g, x.transpose(1, 2)).mul_(slope).mul_(ctx.scale)
+            for g, x, slope in zip(grads, ctx.x, ctx.slopes, strict=True)
         ]
-        of_q = _from_blocks(dst, (torch.bmm(s, k) for s, k in zip(of_s, ctx.k, strict=True)), heads)
-        of_k = _from_blocks(src, (torch.bmm(s.transpose(1, 2), q) for s, q in zip(of_s, ctx.q, strict=True)), heads)
-        return of_q.mul_(ctx.scale), of_k, of_x, None, None
+        of_q = _products(dst, of_s, ctx.k, heads)
+        of_k = _products(src, [s.transpose(1, 2) for s in of_s], ctx.q, heads)
+        return of_q, of_k, of_x, None, None
 
 
-def _weights(q: Tensor, k: Tensor, mask: Tensor, clip: float | None) -> tuple[Tensor, Tensor]:
+def _weights(q: Tensor, k: Tensor, mask: Tensor, scale: float, clip: float | None) -> tuple[Tensor, Tensor]:
     """a and da/ds."""
-    scores = torch.bmm(q, k.transpose(1, 2))
+    scores = torch.bmm(q, k.transpose(1, 2)).mul_(scale)
     if clip is not None:
         a = scores.clamp(max=clip).exp_().mul_(mask)
         return a, a * (scores <= clip)
@@ -85,10 +84,22 @@ def _to_blocks(blocks: NodeBlocks, features: Tensor) -> list[Tensor]:
     return [view.transpose(1, 2).flatten(0, 1) for view in blocks.views(blocks.pad(features))]
 
 
-def _from_blocks(blocks: NodeBlocks, parts: Iterable[Tensor], heads: int) -> Tensor:
-    """The inverse of `_to_blocks`."""
-    flat = [
-        part.unflatten(0, (size, heads)).transpose(1, 2).flatten(0, 1)
-        for part, (size, _) in zip(parts, blocks.shapes, strict=True)
+def _products(blocks: NodeBlocks, left: Sequence[Tensor], right: Sequence[Tensor], heads: int) -> Tensor:
+    """left_b right_b of every bucket, (G_b * heads, N_b, d) each, as (nodes, heads, d): the inverse of `_to_blocks`."""
+    d = right[0].shape[-1]
+    # Products are written to where they are wanted, which saves one copy of them all.
+    places = right[0].new_empty(len(blocks.index) * heads, d)
+    parts = []
+    for part, a, b in zip(
+        places.split([size * width * heads for size, width in blocks.shapes]), left, right, strict=True
+    ):
+        torch.bmm(a, b, out=part.view(a.shape[0], a.shape[1], d))
+        parts.append(part)
+    if heads == 1:
+        return blocks.flatten(places.view(-1, 1, d))
+    # Inside a bucket the heads stand before the places of a block; nodes want them behind.
+    turned = [
+        part.view(size, heads, width, d).transpose(1, 2).flatten(0, 1)
+        for part, (size, width) in zip(parts, blocks.shapes, strict=True)
     ]
-    return blocks.flatten(torch.cat(flat))
+    return blocks.flatten(torch.cat(turned))

@@ -1,4 +1,4 @@
-"""Dropout over the nodes of a batch of pairs."""
+"""Dropout: entry by entry, or over the nodes of a batch of pairs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,35 @@ import torch
 from torch import Tensor, nn
 
 DropoutMode = Literal["element", "pair"]
+
+
+class Dropout(nn.Dropout):
+    """`torch.nn.Dropout`, several times as fast on a CPU, where drawing the mask is most of its time.
+
+    One 64-bit random number decides over four entries, so p is rounded to a multiple of 2^-16; what is kept is scaled
+    by the probability as rounded.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        dropped = round(self.p * 2**16)
+        if x.device.type != "cpu" or not 0 < dropped < 2**16:
+            return super().forward(x)
+        return x * _mask(x, dropped) if self.training else x
+
+
+def _mask(like: Tensor, dropped: int) -> Tensor:
+    """0 with probability ``dropped`` / 2^16, else the inverse of the probability to be kept."""
+    bits = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    mask = bits[: like.numel()].float().ge_(dropped - 2**15).mul_(2**16 / (2**16 - dropped))
+    return mask.to(like.dtype).view(like.shape)
+
+
+def use_fast_dropout(module: nn.Module) -> None:
+    """Replace every `torch.nn.Dropout` inside ``module`` by `Dropout`."""
+    for parent in module.modules():
+        for name, child in parent.named_children():
+            if type(child) is nn.Dropout:
+                setattr(parent, name, Dropout(child.p, child.inplace))
 
 
 class PairDropout(nn.Module):

@@ -139,12 +139,13 @@ def md_attention_edges(
         graph.srcdata["x"] = weights
         graph.update_all(fn.u_mul_e("x", "a", "m"), fn.sum("m", "out"))
         sums = graph.dstdata["out"]
-    out = _ratio(sums, clip)
-    if clip is None:
-        rows = _lost_rows(sums)
-        if len(rows) and len(rows := rows[graph.in_degrees(rows) > 0]):
-            sources, destinations = graph.in_edges(rows)
-            out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
+    if clip is not None:
+        return _clipped_ratio(sums)
+    rows = _lost_rows(sums)
+    out = _Ratio.apply(sums, rows)
+    if len(rows) and len(rows := rows[graph.in_degrees(rows) > 0]):
+        sources, destinations = graph.in_edges(rows)
+        out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
     return out
 
 
@@ -156,45 +157,49 @@ def md_attention_blocks(
     Needs no DGL kernel. Destinations for which float32 would lose the sum to underflow are computed feature by feature.
     """
     sums = block_sums(neighbourhood, q, k, _source_weights(f, v, clip), clip)
-    out = _ratio(sums, clip)
-    if clip is None:
-        rows = _lost_rows(sums)
-        if len(rows) and len(rows := rows[neighbourhood.has_source[rows]]):
-            sources, destinations = neighbourhood.edges_into(rows)
-            out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
+    if clip is not None:
+        return _clipped_ratio(sums)
+    rows = _lost_rows(sums)
+    out = _Ratio.apply(sums, rows)
+    if len(rows) and len(rows := rows[neighbourhood.has_source[rows]]):
+        sources, destinations = neighbourhood.edges_into(rows)
+        out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
     return out
 
 
 class _SourceWeights(torch.autograd.Function):
-    """f, v -> [e^f v, e^f]; keeps one buffer for the backward pass."""
+    """f, v -> [e^(f - c) v, e^(f - c)]; keeps one buffer for the backward pass. The shift c counts as a constant."""
 
     @staticmethod
-    def forward(ctx: Any, f: Tensor, v: Tensor) -> Tensor:
-        e = f.exp()
-        weights = torch.cat([e * v, e], -1)
+    def forward(ctx: Any, f: Tensor, v: Tensor, shift: Tensor | None) -> Tensor:
+        weights = f.new_empty(*f.shape[:-1], 2 * f.shape[-1])
+        weighted, e = weights.chunk(2, -1)
+        if shift is None:
+            torch.exp(f, out=e)
+        else:
+            torch.sub(f, shift, out=e).exp_()
+        torch.mul(e, v, out=weighted)
         ctx.save_for_backward(weights)
         return weights
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        (weights,) = ctx.saved_tensors
-        weighted, e = weights.chunk(2, -1)
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        weighted, e = ctx.saved_tensors[0].chunk(2, -1)
         of_weighted, of_e = grad.chunk(2, -1)
-        return torch.addcmul(of_weighted * weighted, of_e, e), of_weighted * e
+        return torch.mul(of_weighted, weighted).addcmul_(of_e, e), of_weighted * e, None
 
 
 def _source_weights(f: Tensor, v: Tensor, clip: float | None) -> Tensor:
     """[e^f v, e^f] per source; f is shifted by its maximum per feature, which cancels in the ratio."""
     if clip is not None:
-        f = f.clamp(max=clip)
-    elif len(f):
-        f = f - f.detach().amax(0)
-    return _SourceWeights.apply(f, v)
+        return _SourceWeights.apply(f.clamp(max=clip), v, None)
+    return _SourceWeights.apply(f, v, f.detach().amax(0) if len(f) else None)
 
 
 class _Ratio(torch.autograd.Function):
-    """[numerator, denominator] -> numerator / denominator, 0 where the denominator is below `_UNDERFLOW`.
+    """[numerator, denominator] -> numerator / denominator, but 0 in ``lost`` rows where the denominator is below
+    `_UNDERFLOW`.
 
     There it is 0 for want of neighbours, or its row is computed again (`_lost_rows`) and this result not used; the
     reciprocal of a subnormal number would be infinite, and 0 times that no number in the gradient.
@@ -204,29 +209,29 @@ class _Ratio(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, sums: Tensor) -> Tensor:
+    def forward(ctx: Any, sums: Tensor, lost: Tensor) -> Tensor:
         numerator, denominator = sums.chunk(2, dim=-1)
-        inverse = denominator.reciprocal().masked_fill_(denominator < _UNDERFLOW, 0)
+        inverse = denominator.reciprocal()
+        if len(lost):
+            inverse[lost] = inverse[lost].masked_fill(denominator[lost] < _UNDERFLOW, 0)
         out = numerator * inverse
         ctx.save_for_backward(inverse, out)
         return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         inverse, out = ctx.saved_tensors
         both = grad.new_empty(*grad.shape[:-1], 2 * grad.shape[-1])
         of_numerator, of_denominator = both.chunk(2, -1)
         torch.mul(grad, inverse, out=of_numerator)
         torch.mul(of_numerator, out, out=of_denominator).neg_()
-        return both
+        return both, None
 
 
-def _ratio(sums: Tensor, clip: float | None) -> Tensor:
-    if clip is not None:
-        numerator, denominator = sums.chunk(2, dim=-1)
-        return numerator / (denominator + 1e-12)
-    return _Ratio.apply(sums)
+def _clipped_ratio(sums: Tensor) -> Tensor:
+    numerator, denominator = sums.chunk(2, dim=-1)
+    return numerator / (denominator + 1e-12)
 
 
 def _lost_rows(sums: Tensor) -> Tensor:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from letgraph.blocks import Neighbourhood
 from letgraph.nn.feed_forward import feed_forward
 from letgraph.nn.md_attention import Kernel, md_attention
+from letgraph.nn.projections import projections
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"none": nn.Identity, "relu": nn.ReLU, "elu": nn.ELU, "tanh": nn.Tanh}
 
@@ -74,22 +74,18 @@ class MDGAT(nn.Module):
         NOTE: with one head q and k are not W_q h_i and W_k h_j. s_ij = h_i^T (W_q^T W_k) h_j / sqrt(d_head) needs one
         product with W_q^T W_k for the nodes of the smaller side only; the other side serves as it is, so d = in.
         """
-        first, second = self.score[0], self.score[-1]
-        assert isinstance(first, nn.Linear)
-        size = self.value.out_features
-        both = [self.value.weight, first.weight]
+        value = self.value.weight
         q, k = destinations, sources
         if self.num_heads > 1:
             q = self.query(destinations)
-            k, v, hidden = _products(sources, self.key.weight, *both)
+            k, v, f = projections(sources, [self.key.weight, value], self.score)
         else:
-            form = self.query.weight.t() @ self.key.weight * (self.query.in_features / size) ** 0.5
+            form = self.query.weight.t() @ self.key.weight * (self.query.in_features / len(value)) ** 0.5
             if len(sources) <= len(destinations):
-                k, v, hidden = _products(sources, form, *both)
+                k, v, f = projections(sources, [form, value], self.score)
             else:
                 q = nn.functional.linear(destinations, form.t())
-                v, hidden = _products(sources, *both)
-        f = second((hidden + first.bias).relu())
+                v, f = projections(sources, [value], self.score)
         return self._split(q), self._split(k), self._split(f), self._split(v)
 
     def attend(self, neighbourhood: Neighbourhood, q: Tensor, k: Tensor, f: Tensor, v: Tensor) -> Tensor:
@@ -98,8 +94,3 @@ class MDGAT(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(len(x), self.num_heads, x.shape[-1] // self.num_heads)  # -1 would be ambiguous without rows
-
-
-def _products(h: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
-    """W h for every weight, by one matrix product."""
-    return nn.functional.linear(h, torch.cat(weights)).split([len(weight) for weight in weights], -1)

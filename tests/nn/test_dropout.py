@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from letgraph.nn.dropout import PairDropout
+from letgraph.nn.dropout import Dropout, PairDropout, use_fast_dropout
 
 PAIR = torch.tensor([0, 0, 0, 1, 1, 3])
 
@@ -59,3 +59,45 @@ def test_the_gradient_has_the_mask_of_the_value(mode):
     out.sum().backward()
 
     assert torch.equal(x.grad, out)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.2, 0.5, 0.9])
+def test_fast_dropout_drops_independent_entries_at_the_given_rate_and_keeps_the_mean(p):
+    torch.manual_seed(0)
+    x = torch.full((1001, 1003), 2.0, requires_grad=True)
+
+    out = Dropout(p)(x)
+    out.sum().backward()
+
+    kept = out != 0
+    assert kept.float().mean().item() == pytest.approx(1 - p, abs=0.002)
+    assert out.mean().item() == pytest.approx(2, abs=0.02)
+    assert torch.equal(x.grad, out / 2)
+    # Four neighbours share a random number, but not their fate.
+    pairs = kept.flatten()[: 1000 * 1000].view(-1, 4).float()
+    assert torch.corrcoef(pairs.t()).fill_diagonal_(0).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (1,), (3, 1), (5, 7)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_fast_dropout_keeps_shape_and_type(shape, dtype):
+    out = Dropout(0.3)(torch.ones(shape, dtype=dtype))
+
+    assert out.shape == shape and out.dtype == dtype
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 1e-9])
+def test_fast_dropout_at_the_ends_of_its_range_is_that_of_torch(p):
+    x = torch.ones(4, 4)
+
+    assert torch.equal(Dropout(p)(x), torch.nn.Dropout(p)(x))
+    assert torch.equal(Dropout(0.5).eval()(x), x)
+
+
+def test_every_dropout_of_a_module_is_replaced_and_nothing_else():
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sequential(torch.nn.Dropout(0.3), PairDropout(0.2)))
+
+    use_fast_dropout(module)
+
+    assert [type(m) for m in module.modules()][3:] == [Dropout, PairDropout]
+    assert module[1][0].p == 0.3
