@@ -125,6 +125,7 @@ def candidates(etype: schema.EdgeType, batch: PairBatch) -> tuple[list[Candidate
         ("letgraph", ours("auto"), 0),
         ("letgraph blocks", ours("blocks"), 0),
         ("letgraph edges", ours("edges"), 0),
+        ("letgraph scatter", ours("scatter"), over_edges),
         ("padded dense, factored", theirs(padded_factored, one_bucket), 0),
         ("padded dense, feature-wise", theirs(padded_feature_wise, one_bucket), over_places),
         ("DGL edge_softmax, feature-wise", theirs(dgl_edge_softmax, edges), over_edges),

@@ -186,6 +186,8 @@ class Neighbourhood(_Movable):
     def edges_into(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Source and destination of every edge that leads to one of the destinations ``rows``, sorted by
         destination."""
+        if not self.has_source[rows].any():  # the usual case, and cheaper to see than all edges are to list
+            return rows[:0], rows[:0]
         sources, destinations = self.edges
         wanted = torch.zeros(len(self.dst.place), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
         kept = wanted[destinations].nonzero().squeeze(1)

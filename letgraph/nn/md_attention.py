@@ -20,6 +20,7 @@ Source: LET (AAAI 2021), equations for MD-softmax; Shen et al. 2018 (DiSAN) for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import dgl
@@ -32,7 +33,7 @@ from torch.autograd.function import once_differentiable
 from letgraph.blocks import Neighbourhood
 from letgraph.nn.block_sums import block_sums
 
-Kernel = Literal["auto", "blocks", "edges", "definition"]
+Kernel = Literal["auto", "blocks", "edges", "scatter", "definition"]
 
 # Below this share of the largest weight a sum in float32 may have lost terms that matter.
 _UNDERFLOW = 1e-30
@@ -50,9 +51,9 @@ def md_attention(
 ) -> Tensor:
     """Multi-dimensional attention by the chosen kernel; parameters and result as in `md_attention_edges`.
 
-    ``blocks``: masked matrix products. ``edges``: DGL's sparse kernels. ``definition``: DGL user-defined message and
-    reduce functions over (edges, features), unclipped. ``auto`` (default): ``edges`` where the neighbourhood has a DGL
-    graph and is not dense, else ``blocks``.
+    ``blocks``: masked matrix products. ``edges``: DGL's sparse kernels. ``scatter``: torch's `index_add` over (edges,
+    features). ``definition``: DGL user-defined message and reduce functions over (edges, features), unclipped.
+    ``auto`` (default): ``edges`` where the neighbourhood has a DGL graph and is not dense, else ``blocks``.
 
     Scores, exp and sums are computed in float32 at least, under autocast too; the result has the dtype of v.
     """
@@ -78,6 +79,8 @@ def _attend(
         return md_attention_blocks(neighbourhood, q, k, f, v, clip)
     if kernel == "edges":
         return md_attention_edges(neighbourhood.to_graph(), q, k, f, v, clip)
+    if kernel == "scatter":
+        return md_attention_scatter(neighbourhood, q, k, f, v, clip)
     if clip is not None:
         raise ValueError("the definition is not clipped: choose another kernel for a clipped attention")
     return md_attention_definition(neighbourhood.to_graph(), q, k, f, v)
@@ -139,14 +142,7 @@ def md_attention_edges(
         graph.srcdata["x"] = weights
         graph.update_all(fn.u_mul_e("x", "a", "m"), fn.sum("m", "out"))
         sums = graph.dstdata["out"]
-    if clip is not None:
-        return _clipped_ratio(sums)
-    rows = _lost_rows(sums)
-    out = _Ratio.apply(sums, rows)
-    if len(rows) and len(rows := rows[graph.in_degrees(rows) > 0]):
-        sources, destinations = graph.in_edges(rows)
-        out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
-    return out
+    return _finish(sums, clip, q, k, f, v, graph.in_edges)
 
 
 def md_attention_blocks(
@@ -157,14 +153,30 @@ def md_attention_blocks(
     Needs no DGL kernel. Destinations for which float32 would lose the sum to underflow are computed feature by feature.
     """
     sums = block_sums(neighbourhood, q, k, _source_weights(f, v, clip), clip)
-    if clip is not None:
-        return _clipped_ratio(sums)
-    rows = _lost_rows(sums)
-    out = _Ratio.apply(sums, rows)
-    if len(rows) and len(rows := rows[neighbourhood.has_source[rows]]):
-        sources, destinations = neighbourhood.edges_into(rows)
-        out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
-    return out
+    return _finish(sums, clip, q, k, f, v, neighbourhood.edges_into)
+
+
+def md_attention_scatter(
+    neighbourhood: Neighbourhood, q: Tensor | None, k: Tensor | None, f: Tensor, v: Tensor, clip: float | None = None
+) -> Tensor:
+    """The factored form over edge lists by torch alone; parameters as in `md_attention_edges`.
+
+    Needs no DGL kernel, and unlike `md_attention_blocks` no place where there is no edge, but vectors an edge.
+    """
+    sources, destinations = neighbourhood.edges
+    messages = _source_weights(f, v, clip)[sources]
+    if q is not None and k is not None:
+        score = (q[destinations] * k[sources]).sum(-1) / k.shape[-1] ** 0.5
+        if clip is not None:
+            score = score.clamp(max=clip)
+        else:
+            top = score.new_full(q.shape[:2], -torch.inf)
+            index = destinations.unsqueeze(1).expand_as(score)
+            score = score - top.scatter_reduce(0, index, score.detach(), "amax")[destinations]
+        messages = score.exp().unsqueeze(-1) * messages
+    count = len(neighbourhood.dst.place)
+    sums = messages.new_zeros(count, *messages.shape[1:]).index_add(0, destinations, messages)
+    return _finish(sums, clip, q, k, f, v, neighbourhood.edges_into)
 
 
 class _SourceWeights(torch.autograd.Function):
@@ -229,9 +241,30 @@ class _Ratio(torch.autograd.Function):
         return both, None
 
 
-def _clipped_ratio(sums: Tensor) -> Tensor:
-    numerator, denominator = sums.chunk(2, dim=-1)
-    return numerator / (denominator + 1e-12)
+def _finish(
+    sums: Tensor,
+    clip: float | None,
+    q: Tensor | None,
+    k: Tensor | None,
+    f: Tensor,
+    v: Tensor,
+    edges_into: Callable[[Tensor], tuple[Tensor, Tensor]],
+) -> Tensor:
+    """[numerator, denominator] -> their ratio; rows that float32 has lost are computed feature by feature.
+
+    ``edges_into(rows)``: sources and destinations of the edges into ``rows``, sorted by destination.
+    """
+    if clip is not None:
+        numerator, denominator = sums.chunk(2, dim=-1)
+        return numerator / (denominator + 1e-12)
+    lost = _lost_rows(sums)
+    out = _Ratio.apply(sums, lost)
+    if len(lost):
+        sources, destinations = edges_into(lost)
+        rows = destinations.unique_consecutive()  # the others have no neighbours
+        if len(rows):
+            out = out.index_copy(0, rows, _rows_by_softmax(rows, sources, destinations, q, k, f, v))
+    return out
 
 
 def _lost_rows(sums: Tensor) -> Tensor:

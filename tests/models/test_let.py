@@ -74,7 +74,7 @@ def test_the_order_of_word_nodes_changes_no_score(preset, seed, data):
 
 
 @presets
-@pytest.mark.parametrize("kernel", ["blocks", "edges", "definition"])
+@pytest.mark.parametrize("kernel", ["blocks", "edges", "scatter", "definition"])
 def test_every_kernel_gives_the_same_score(preset, kernel):
     if preset == "reference" and kernel == "definition":
         pytest.skip("the definition is not clipped")

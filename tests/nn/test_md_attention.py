@@ -17,8 +17,8 @@ from letgraph.blocks import Neighbourhood, NodeBlocks
 from letgraph.nn.md_attention import md_attention
 from tests.helpers import edge_set, neighbourhoods, random_neighbourhood
 
-KERNELS = ["blocks", "edges", "definition", "auto"]
-FAST = ["blocks", "edges"]
+KERNELS = ["blocks", "edges", "scatter", "definition", "auto"]
+FAST = ["blocks", "edges", "scatter"]
 EXTREME = [-1e4, -300.0, -104.0, -95.0, -88.0, -70.0, -30.0, 0.0, 30.0, 88.0, 104.0, 300.0, 1e4]
 
 

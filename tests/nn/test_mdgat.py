@@ -38,7 +38,7 @@ def by_formula(layer: MDGAT, neighbourhood, h_dst, h_src):
     return layer.activation(torch.stack(rows)) if rows else h_dst.new_zeros(0, heads * size)
 
 
-@pytest.mark.parametrize("kernel", ["blocks", "edges", "definition", "auto"])
+@pytest.mark.parametrize("kernel", ["blocks", "edges", "scatter", "definition", "auto"])
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 @settings(max_examples=30)
 @given(neighbourhoods(), st.sampled_from([1, 2, 3]))
@@ -56,7 +56,7 @@ def test_the_layer_is_its_formula(kernel, activation, neighbourhood, heads):
         )
 
 
-@pytest.mark.parametrize("kernel", ["blocks", "edges", "definition"])
+@pytest.mark.parametrize("kernel", ["blocks", "edges", "scatter", "definition"])
 def test_gradients_of_parameters_and_nodes_pass_gradcheck(kernel):
     torch.manual_seed(0)
     layer = MDGAT(3, 4, 2, kernel=kernel, activation="tanh").double()

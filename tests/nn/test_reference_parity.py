@@ -26,7 +26,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 # The program's attention is clipped, which the kernel "definition" is not; "auto" is one of these two.
-@pytest.fixture(scope="module", params=["blocks", "edges"])
+@pytest.fixture(scope="module", params=["blocks", "edges", "scatter"])
 def model(request: pytest.FixtureRequest, golden: Golden) -> LET:
     return golden.model(request.param)
 
