@@ -85,7 +85,7 @@ class _Reader:
 
     def array(self, what: str) -> NDArray:
         shape = self.shape(what)
-        if not shape or not all(0 < size for size in shape):
+        if not shape or not all(size > 0 for size in shape):
             raise self.error(f"{what} has the shape {shape}, so no values")
         self.numbers("i", 2, what)
         (number,) = self.numbers("i", 1, what)
@@ -131,4 +131,4 @@ class _Reader:
         return part
 
     def error(self, problem: str) -> DataError:
-        return DataError(self.path, None, f"not a sound parameter file of MXNet: {problem} (byte {self.place:,})", _MEND)
+        return DataError(self.path, None, f"not a sound parameter file: {problem} (byte {self.place:,})", _MEND)

@@ -34,7 +34,9 @@ TYPE_NUMBERS = {
 }
 
 
-def array_bytes(array: np.ndarray, magic: int | None = V2, storage: int = 0, context: tuple[int, int] = (1, 0)) -> bytes:
+def array_bytes(
+    array: np.ndarray, magic: int | None = V2, storage: int = 0, context: tuple[int, int] = (1, 0)
+) -> bytes:
     """``magic=None``: the oldest form, which begins with the number of dimensions."""
     if magic is None:
         head = struct.pack(f"<I{array.ndim}I", array.ndim, *array.shape)
