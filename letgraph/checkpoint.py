@@ -139,7 +139,7 @@ class Checkpoint:
 
 
 def save_model(model: LET, folder: str | os.PathLike[str]) -> None:
-    """Write config.json and model.safetensors only, which `LET.from_pretrained` takes and `Checkpoint.load` does not."""
+    """Write config.json and model.safetensors only, for `LET.from_pretrained` and not for `Checkpoint.load`."""
     with _whole_files(Path(folder)) as unfinished:
         model.save_pretrained(unfinished)
 

@@ -133,8 +133,8 @@ def _report(path: Path, weights: ReferenceWeights) -> None:
         raise DataError(path, None, "; ".join(problems), "give the whole file of a LET of the authors' program")
     if encoder:
         print(
-            f"warning: it has no encoder (bert.…): the {len(encoder):,} tensors of the model's encoder stayed unset and "
-            "have random values, with which scores mean nothing",
+            f"warning: it has no encoder (bert.…): the {len(encoder):,} tensors of the model's encoder are unset "
+            "and have random values, with which scores mean nothing",
             file=sys.stderr,
         )
     else:
@@ -181,7 +181,7 @@ def _sememe_rows(lexicon: Lexicon, sememe_vectors: Path | None, count: int) -> l
     if absent:
         raise LetgraphError(
             f"{lexicon.source}: {len(absent):,} of its {lexicon.num_sememes:,} sememes, such as {absent[0]!r}, are not "
-            f"among the model's {count - 1:,}; give the authors' sense_dict.json, or --sememe-vectors with another lexicon"
+            f"of the model's {count - 1:,}; give the authors' sense_dict.json, or --sememe-vectors with another lexicon"
         )
     rows = [0, *(row_of[name] for name in lexicon.sememes)]
     return rows + sorted(set(range(count)) - set(rows))
