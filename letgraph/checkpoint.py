@@ -57,7 +57,7 @@ class Checkpoint:
         config.vocab_size, config.pad_token_id = len(vocabulary), vocabulary.pad
         if lexicon is not None:
             matched = vectors_for(lexicon, sememe_vectors) if sememe_vectors else None
-            dummies = int(config.dummy_sememe)
+            dummies = config.num_dummies
             config.num_senses, config.num_sememes = lexicon.num_senses, lexicon.num_sememes + dummies
             config.num_links = len(lexicon.sense_sememes.values)
             config.lexicon_hash = lexicon.hash

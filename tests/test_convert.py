@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from letgraph import convert
+from letgraph import convert, evaluate
 from letgraph.checkpoint import Checkpoint
 from letgraph.errors import LetgraphError
-from letgraph.matcher import Matcher
+from letgraph.matcher import Matcher, TruncationWarning
 from letgraph.models import LET
 from letgraph.text.vocabulary import PieceVocabulary
 from tests.test_mxnet_params import file_bytes
@@ -133,7 +133,7 @@ def refused(run, inputs):
     return refused
 
 
-def test_a_whole_file_becomes_a_checkpoint_that_predicts(inputs, run):
+def test_a_whole_file_becomes_a_checkpoint_that_predicts(inputs, run, tmp_path, monkeypatch, capsys):
     out, err = run("--vocab", inputs.vocab, "--hownet", inputs.hownet)
 
     total = len(arrays())
@@ -149,9 +149,20 @@ def test_a_whole_file_becomes_a_checkpoint_that_predicts(inputs, run):
     settings = json.loads((inputs.out / "preparation.json").read_text(encoding="utf-8"))
     settings |= {"segmenters": ["jieba"], "versions": {}}
     (inputs.out / "preparation.json").write_text(json.dumps(settings), encoding="utf-8")
+    rows = [("花呗怎么还款", "怎么 还花呗，", 1), ("还款", "花呗", 0), ("还" * 200, "款" * 20, 0)]
+    corpus = tmp_path / "dev.tsv"
+    corpus.write_text("".join(f"{a}\t{b}\t{label}\n" for a, b, label in rows), encoding="utf-8")
+    arguments = ["--checkpoint", inputs.out, "--dataset", corpus, "--split", corpus.stem, "--cache-dir", tmp_path / "c"]
+    monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, arguments), "--workers", "1", "--device", "cpu"])
+    evaluate.main()
+    captured = capsys.readouterr()
+    assert "95 characters at the ends of sentences were cut off" in captured.err
+    metrics = json.loads(captured.out.splitlines()[-1])
     matcher = Matcher.from_pretrained(inputs.out, "cpu")
-    scores = matcher.predict([("花呗怎么还款", "怎么 还花呗，"), ("还款", "花呗"), ("还" * 200, "款" * 20)])
+    with pytest.warns(TruncationWarning, match="pairs too long for the encoder: 95 characters"):
+        scores = matcher.predict([(a, b) for a, b, _ in rows])
     assert ((scores > 0) & (scores < 1)).all()
+    assert metrics["accuracy"] == np.mean((scores > 0.5) == [label for *_, label in rows])
     assert matcher.cleaning["pair-truncated"] == 220 - 125
 
 
@@ -247,7 +258,7 @@ def test_a_configuration_of_another_encoder_is_told(refused, tmp_path, content, 
         ({"mystery.weight": (2, 2)}, "1 parameters without a place: mystery.weight"),
         ({"Dense.weight": None}, "1 of the model unset: char_projection.weight"),
         ({"bert.pooler.bias": None}, "unset: encoder.pooler.dense.bias"),
-        ({"gate_sense.hn_.weight": None}, "parameters|unset: sagt.update_senses.gru.weight_hh"),
+        ({"gate_sense.hn_.weight": None}, "1 of the model unset: sagt.update_senses.gru.weight_hh"),
         ({"sememe_embedding.weight": None}, "not a LET of the authors' program: it has no sememe_embedding.weight"),
         ({"sememe_embedding.weight": (7,)}, "has the shape"),
         ({"Dense_sense.weight": (9, SIZE)}, "shape"),

@@ -50,7 +50,9 @@ def cut_pairs(table: SentenceTable, max_tokens: int) -> SentenceTable:
         return table
     rows = np.arange(len(table))
     rows[changed] = len(table) + np.arange(len(changed))
-    return SentenceTable.concatenate([table, *(_cut(table, row, int(kept[row])) for row in changed)]).take(rows)
+    return SentenceTable.concatenate([table, *(_cut(table, row, int(kept[row])) for row in changed.tolist())]).take(
+        rows
+    )
 
 
 def _cut(table: SentenceTable, row: int, length: int) -> SentenceTable:

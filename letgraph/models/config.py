@@ -167,10 +167,15 @@ class LETConfig(PretrainedConfig):
         return {
             "senses": self.senses,
             "sememe_context": self.sememe_context,
-            "dummy_sememe": self.dummy_sememe,
+            "dummy_sememe": self.num_dummies > 0,
             "boundary_chars": self.boundary_chars,
             "positions": self.positions,
         }
+
+    @property
+    def num_dummies(self) -> int:
+        """How many of the sememes are none of the lexicon's; they come first."""
+        return int(self.dummy_sememe and self.needs_sememe_nodes)
 
     @property
     def needs_sememe_nodes(self) -> bool:
