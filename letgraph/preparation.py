@@ -15,7 +15,7 @@ TEXT_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
     "reference": {"blanks": "drop", "width": "keep", "max_tokens": 128},
 }
-"""What the presets of `letgraph.models.PRESETS` do with text."""
+"""What the presets of `letgraph.models.PRESETS` do with text; one that is not here does nothing else than ``paper``."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Preparation:
     def current(cls, segmenters: tuple[str, ...], preset: str = "paper") -> Self:
         """As a preset wants it, with the segmenters that are installed here."""
         versions = {name: load_segmenter(name).version for name in segmenters}
-        return cls(segmenters, versions=versions, **TEXT_PRESETS[preset])
+        return cls(segmenters, versions=versions, **TEXT_PRESETS.get(preset, {}))
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
