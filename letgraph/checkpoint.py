@@ -1,9 +1,9 @@
 """A trained model with everything that a prediction needs: weights, vocabulary, lexicon and how text was prepared.
 
 config.json, model.safetensors   the model (`transformers` format)
-vocabulary.json                  the characters of the encoder
+vocabulary.json                  the characters, or the word pieces, of the encoder
 lexicon.tsv                      the words, senses and sememes (only for models with senses)
-preparation.json                 segmenters with their versions, what happens to blanks and to long sentences
+preparation.json                 segmenters with their versions, and what happens to text: see `Preparation`
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Self
 
+import numpy as np
 import torch
 from transformers.utils import logging
 
@@ -23,59 +25,19 @@ from letgraph.data.collate import Collator
 from letgraph.errors import DataError, LetgraphError
 from letgraph.models import MODELS, LETConfig
 from letgraph.models.let import LET
-from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks
+from letgraph.preparation import Preparation
+from letgraph.text.clean import Width
 from letgraph.text.lexicon import Lexicon, load_lexicon
-from letgraph.text.segment import load_segmenter
 from letgraph.text.sememes import SememeVectors, vectors_for
-from letgraph.text.vocabulary import CharVocabulary
+from letgraph.text.vocabulary import Vocabulary, load_vocabulary
 
-_MEND = "give a folder that letgraph.train wrote, or train again"
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """How sentences become graphs: segmenters and their versions, what happens to blanks, and after how many characters
-    sentences are cut off."""
-
-    segmenters: tuple[str, ...]
-    blanks: Blanks = "collapse"
-    versions: dict[str, str] = field(default_factory=dict)
-    max_characters: int = DEFAULT_MAX_CHARACTERS
-
-    @classmethod
-    def current(cls, segmenters: tuple[str, ...]) -> Self:
-        """With the segmenters that are installed here."""
-        return cls(segmenters, versions={name: load_segmenter(name).version for name in segmenters})
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """Of what `save` has written. Raises TypeError for anything else."""
-        preparation = cls(**values)
-        names, versions = preparation.segmenters, preparation.versions
-        if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
-            raise TypeError("no names of segmenters")
-        if not isinstance(versions, dict) or not all(isinstance(version, str) for version in versions.values()):
-            raise TypeError("no versions of segmenters")
-        if preparation.blanks not in get_args(Blanks):
-            raise TypeError(f"blanks {preparation.blanks!r}")
-        if not isinstance(preparation.max_characters, int) or preparation.max_characters < 1:
-            raise TypeError(f"max_characters {preparation.max_characters!r}")
-        return replace(preparation, segmenters=tuple(names))
-
-    def check_versions(self) -> None:
-        """Warn on stderr about segmenters that are not the ones the model was trained with."""
-        for name, version in self.versions.items():
-            here = load_segmenter(name).version
-            if here != version:
-                print(
-                    f"warning: segmenter {name} is {here} here; the model was trained with {version}", file=sys.stderr
-                )
+_MEND = "give a folder that letgraph.train wrote, or letgraph.convert with --vocab and --hownet; or train again"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     model: LET
-    vocabulary: CharVocabulary
+    vocabulary: Vocabulary
     lexicon: Lexicon | None
     preparation: Preparation
 
@@ -83,19 +45,20 @@ class Checkpoint:
     def create(
         cls,
         config: LETConfig,
-        vocabulary: CharVocabulary,
+        vocabulary: Vocabulary,
         lexicon: Lexicon | None,
-        vectors: SememeVectors | None,
+        sememe_vectors: SememeVectors | None,
         preparation: Preparation,
     ) -> Self:
         """A new model, its weights drawn from torch's global generator; the sizes in ``config`` that follow from the
         vocabulary, the lexicon and its vectors are set here. Raises `LetgraphError` where the encoder has too few
         positions for the longest sentences of ``preparation``."""
-        _check_positions(config.max_positions, preparation)
-        config.vocab_size = len(vocabulary)
+        preparation.check_positions(config.max_positions, config.positions)
+        config.vocab_size, config.pad_token_id = len(vocabulary), vocabulary.pad
         if lexicon is not None:
-            matched = vectors_for(lexicon, vectors) if vectors else None
-            config.num_senses, config.num_sememes = lexicon.num_senses, lexicon.num_sememes
+            matched = vectors_for(lexicon, sememe_vectors) if sememe_vectors else None
+            dummies = config.num_dummies
+            config.num_senses, config.num_sememes = lexicon.num_senses, lexicon.num_sememes + dummies
             config.num_links = len(lexicon.sense_sememes.values)
             config.lexicon_hash = lexicon.hash
             if matched is not None:
@@ -106,7 +69,9 @@ class Checkpoint:
                 torch.from_numpy(lexicon.sense_sememes.offsets), torch.from_numpy(lexicon.sense_sememes.values)
             )
             if matched is not None:
-                model.senses.sememes.load_vectors(torch.from_numpy(matched[0]), torch.from_numpy(matched[1]))
+                # The dummy, sememe 0, has no pre-trained vector.
+                vectors, known = (np.concatenate([np.zeros_like(part[:dummies]), part]) for part in matched)
+                model.senses.sememes.load_vectors(torch.from_numpy(vectors), torch.from_numpy(known))
         return cls(model, vocabulary, lexicon, preparation)
 
     @property
@@ -114,25 +79,22 @@ class Checkpoint:
         """What builds this model's batches."""
         config = self.model.config
         sememes = self.lexicon.sense_sememes if config.needs_sememe_nodes and self.lexicon else None
-        return Collator(self.vocabulary, sense_sememes=sememes, **config.graph_options)
+        return Collator(
+            self.vocabulary,
+            sense_sememes=sememes,
+            max_tokens=self.preparation.max_tokens,
+            **config.graph_options,
+        )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write all files into ``folder``; each appears whole or not at all."""
-        folder = Path(folder)
-        unfinished = folder / ".unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
-        self.vocabulary.save(unfinished / "vocabulary.json")
-        if self.lexicon is not None:
-            self.lexicon.save(unfinished / "lexicon.tsv")
-        text = json.dumps(asdict(self.preparation), ensure_ascii=False, indent=1)
-        (unfinished / "preparation.json").write_text(text, encoding="utf-8")
-        self.model.save_pretrained(unfinished)
-        # safetensors lets nobody but the owner read what it writes, whatever the umask.
-        (unfinished / "model.safetensors").chmod((unfinished / "preparation.json").stat().st_mode)
-        for path in sorted(unfinished.iterdir()):
-            os.replace(path, folder / path.name)
-        unfinished.rmdir()
+        with _whole_files(Path(folder)) as unfinished:
+            self.vocabulary.save(unfinished / "vocabulary.json")
+            if self.lexicon is not None:
+                self.lexicon.save(unfinished / "lexicon.tsv")
+            text = json.dumps(asdict(self.preparation), ensure_ascii=False, indent=1)
+            (unfinished / "preparation.json").write_text(text, encoding="utf-8")
+            self.model.save_pretrained(unfinished)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], lexicon: Lexicon | None = None) -> Self:
@@ -151,8 +113,22 @@ class Checkpoint:
         except TypeError as error:
             raise DataError(folder / "preparation.json", None, f"not what we write ({error})", _MEND) from None
         model = _load_model(folder, MODELS[kind])
-        _check_positions(model.config.max_positions, preparation)
-        trained_with = model.config.lexicon_hash
+        preparation.check_positions(model.config.max_positions, model.config.positions)
+        trained_with, own = model.config.lexicon_hash, None
+        if trained_with is not None:
+            own = _load_lexicon(folder / "lexicon.tsv", preparation.width)
+            if own.hash != trained_with:
+                raise DataError(folder / "lexicon.tsv", None, "not the lexicon the model was trained with", _MEND)
+        vocabulary = load_vocabulary(folder / "vocabulary.json")
+        if len(vocabulary) != model.config.vocab_size:
+            raise DataError(folder / "vocabulary.json", None, "not the vocabulary the model was trained with", _MEND)
+        checkpoint = cls(model, vocabulary, own, preparation)
+        checkpoint.check_lexicon(lexicon, folder)
+        return checkpoint
+
+    def check_lexicon(self, lexicon: Lexicon | None, folder: str | os.PathLike[str]) -> None:
+        """Raises `LetgraphError` where ``lexicon`` is another one than the model in ``folder`` was trained with."""
+        trained_with = self.model.config.lexicon_hash
         if lexicon is not None and trained_with is None:
             raise LetgraphError(f"{folder} was trained without senses; leave out --hownet")
         if lexicon is not None and lexicon.hash != trained_with:
@@ -160,29 +136,32 @@ class Checkpoint:
                 f"{folder} was trained with lexicon {str(trained_with)[:12]}, not with {lexicon.source} "
                 f"({lexicon.hash[:12]}); leave out --hownet to use its own copy, or train with the other lexicon"
             )
-        if trained_with is not None:
-            lexicon = _load_lexicon(folder / "lexicon.tsv")
-            if lexicon.hash != trained_with:
-                raise DataError(folder / "lexicon.tsv", None, "not the lexicon the model was trained with", _MEND)
-        vocabulary = CharVocabulary.load(folder / "vocabulary.json")
-        if len(vocabulary) != model.config.vocab_size:
-            raise DataError(folder / "vocabulary.json", None, "not the vocabulary the model was trained with", _MEND)
-        return cls(model, vocabulary, lexicon, preparation)
 
 
-def _check_positions(max_positions: int, preparation: Preparation) -> None:
-    needed = preparation.max_characters + 2
-    if max_positions < needed:
-        raise LetgraphError(
-            f"max_positions {max_positions}: sentences have up to {preparation.max_characters} characters and "
-            f"two special tokens; it has to be {needed} or more"
-        )
+def save_model(model: LET, folder: str | os.PathLike[str]) -> None:
+    """Write config.json and model.safetensors only, for `LET.from_pretrained` and not for `Checkpoint.load`."""
+    with _whole_files(Path(folder)) as unfinished:
+        model.save_pretrained(unfinished)
 
 
-def _load_lexicon(path: Path) -> Lexicon:
+@contextmanager
+def _whole_files(folder: Path) -> Iterator[Path]:
+    """A place to write files that appear in ``folder``, each whole, when all are written."""
+    unfinished = folder / ".unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    yield unfinished
+    # safetensors lets nobody but the owner read what it writes, whatever the umask.
+    (unfinished / "model.safetensors").chmod((unfinished / "config.json").stat().st_mode)
+    for path in sorted(unfinished.iterdir()):
+        os.replace(path, folder / path.name)
+    unfinished.rmdir()
+
+
+def _load_lexicon(path: Path, width: Width) -> Lexicon:
     if not path.is_file():
         raise DataError(path, None, "no such file", _MEND)
-    return load_lexicon(path)
+    return load_lexicon(path, width=width)
 
 
 def _load_model(folder: Path, model_class: type[LET]) -> LET:

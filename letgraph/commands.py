@@ -34,5 +34,8 @@ def open_matcher(options: argparse.Namespace) -> Matcher:
 
     if options.batch_size < 1:
         raise LetgraphError(f"--batch-size {options.batch_size}: it has to be 1 or more")
-    lexicon = named_lexicon(options.hownet, options.sememe_vectors)
-    return Matcher(Checkpoint.load(options.checkpoint, lexicon), options.device)
+    checkpoint = Checkpoint.load(options.checkpoint)
+    checkpoint.check_lexicon(
+        named_lexicon(options.hownet, options.sememe_vectors, checkpoint.preparation.width), options.checkpoint
+    )
+    return Matcher(checkpoint, options.device)

@@ -57,8 +57,7 @@ def main() -> None:
             checkpoint.lexicon,
             cache_dir=options.cache_dir,
             workers=options.workers,
-            blanks=preparation.blanks,
-            max_characters=preparation.max_characters,
+            **preparation.text_options,
         )
         with tqdm(total=len(pairs), desc=f"scoring {split.split}", unit="pair", leave=False, disable=None) as bar:
             scores = score_pairs(checkpoint.model, checkpoint.collator, pairs, options.batch_size, bar.update)

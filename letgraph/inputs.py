@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from letgraph.data.corpora import Corpus, PairSplit
+from letgraph.data.cut import cut_characters
 from letgraph.data.store import PreparedPairs, prepare
 from letgraph.errors import LetgraphError
-from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, truncation_warning
+from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, Width, truncation_warning
 from letgraph.text.features import SentenceTable
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.sememes import SememeVectors, read_sememe_vectors
@@ -28,7 +30,13 @@ class Knowledge:
     vectors: SememeVectors | None
 
 
-def open_knowledge(dataset: str, data_dir: Path | None, hownet: str | None, sememe_vectors: Path | None) -> Knowledge:
+def open_knowledge(
+    dataset: str,
+    data_dir: Path | None,
+    hownet: str | None,
+    sememe_vectors: Path | None,
+    width: Width = "narrow",
+) -> Knowledge:
     """The lexicon that ``hownet`` names, or else the one that goes with ``dataset``, printed as it is opened.
 
     Without ``hownet``, corpus ``demo`` takes the packaged excerpt; every other corpus the only .tsv file in
@@ -39,7 +47,7 @@ def open_knowledge(dataset: str, data_dir: Path | None, hownet: str | None, seme
         hownet, beside = _default_lexicon(dataset, data_dir)
         sememe_vectors = sememe_vectors or beside
     vectors = read_sememe_vectors(sememe_vectors) if sememe_vectors else None
-    lexicon = load_lexicon(hownet, vectors.names if vectors else None)
+    lexicon = load_lexicon(hownet, vectors.names if vectors else None, width)
     print(
         f"lexicon {lexicon.source}: {len(lexicon.words):,} words, {lexicon.num_senses:,} senses, "
         f"{lexicon.num_sememes:,} sememes" + (f"; sememe vectors {sememe_vectors}" if vectors else "")
@@ -49,11 +57,11 @@ def open_knowledge(dataset: str, data_dir: Path | None, hownet: str | None, seme
     return Knowledge(lexicon, vectors)
 
 
-def named_lexicon(hownet: str | None, sememe_vectors: Path | None) -> Lexicon | None:
+def named_lexicon(hownet: str | None, sememe_vectors: Path | None, width: Width = "narrow") -> Lexicon | None:
     """The lexicon that ``hownet`` names, to be compared with the one a model was trained with. Prints nothing."""
     if hownet is not None:
         names = read_sememe_vectors(sememe_vectors).names if sememe_vectors else None
-        return load_lexicon(hownet, names)
+        return load_lexicon(hownet, names, width)
     if sememe_vectors is not None:
         raise LetgraphError("--sememe-vectors names the sememes of a lexicon; give --hownet PATH with it")
     return None
@@ -86,10 +94,11 @@ def open_split(
     labelled: bool | None = None,
     cache_dir: Path | None = None,
     workers: int | None = None,
+    **text: Any,
 ) -> PreparedPairs:
-    """Load a split and prepare it: `load_split`, then `prepare_split`."""
+    """Load a split and prepare it: `load_split`, then `prepare_split`, to which ``text`` is passed on."""
     split = load_split(corpus, name, limit=limit, skip_bad_rows=skip_bad_rows, labelled=labelled)
-    return prepare_split(split, segmenters, lexicon, cache_dir=cache_dir, workers=workers)
+    return prepare_split(split, segmenters, lexicon, cache_dir=cache_dir, workers=workers, **text)
 
 
 def load_split(
@@ -111,9 +120,12 @@ def prepare_split(
     cache_dir: Path | None = None,
     workers: int | None = None,
     blanks: Blanks = "collapse",
+    width: Width = "narrow",
     max_characters: int = DEFAULT_MAX_CHARACTERS,
+    max_tokens: int | None = None,
 ) -> PreparedPairs:
-    """`prepare`, printing what cleaning changed, what the lattices look like, and what it took."""
+    """`prepare`, printing what cleaning changed, what the lattices look like, what it took, and what will be cut off
+    where a model takes ``max_tokens`` a pair."""
     start = perf_counter()
     prepared = prepare(
         split,
@@ -122,10 +134,12 @@ def prepare_split(
         cache_dir=cache_dir,
         workers=workers,
         blanks=blanks,
+        width=width,
         max_characters=max_characters,
     )
     _print_prepared(prepared, segmenters, lexicon, perf_counter() - start)
-    if warning := truncation_warning(prepared.cleaning, max_characters):
+    cut = cut_characters(prepared.sentences.chars.lengths, prepared.a, prepared.b, max_tokens)
+    if warning := truncation_warning({**prepared.cleaning, "pair-truncated": cut}, max_characters):
         print(f"warning: {split.corpus} {split.split}: {warning}", file=sys.stderr)
     return prepared
 

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from letgraph.checkpoint import Checkpoint
+from letgraph.data.cut import cut_characters
 from letgraph.errors import LetgraphError
 from letgraph.scoring import SentencePairs, score_pairs
 from letgraph.text.clean import clean, truncate, truncation_warning
@@ -28,7 +29,7 @@ class Matcher:
     """A trained model that scores pairs of raw sentences.
 
     ``checkpoint``: the model and what it needs; ``cleaning``: characters that cleaning changed in all calls so far, by
-    kind (see `letgraph.text.clean`).
+    kind (see `letgraph.text.clean`; ``pair-truncated``: cut off because a pair was too long).
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device | str | None = None) -> None:
@@ -78,10 +79,14 @@ class Matcher:
                     raise LetgraphError(f"pair {index}: sentence {name} is empty after cleaning; give it, or leave out")
                 changes.update(changed)
                 rows.append(row_of.setdefault(text, len(row_of)))
-        self.cleaning += changes
-        if warning := truncation_warning(changes, self.checkpoint.preparation.max_characters):
-            warnings.warn(warning, TruncationWarning, stacklevel=2)
         index_pairs = np.array(rows, np.int64).reshape(-1, 2)
+        lengths = np.fromiter(map(len, row_of), np.int64, len(row_of))
+        preparation = self.checkpoint.preparation
+        if cut := cut_characters(lengths, index_pairs[:, 0], index_pairs[:, 1], preparation.max_tokens):
+            changes["pair-truncated"] = cut
+        self.cleaning += changes
+        if warning := truncation_warning(changes, preparation.max_characters):
+            warnings.warn(warning, TruncationWarning, stacklevel=2)
         table = featurise(list(row_of), self._segmenters, self.checkpoint.lexicon)
         return score_pairs(
             self._model, self._collator, SentencePairs(table, index_pairs[:, 0], index_pairs[:, 1]), batch_size
@@ -89,7 +94,8 @@ class Matcher:
 
     def _clean(self, raw: str) -> tuple[str, Mapping[str, int]]:
         preparation = self.checkpoint.preparation
-        cleaned = truncate(clean(raw, blanks=preparation.blanks), preparation.max_characters)
+        cleaned = clean(raw, blanks=preparation.blanks, width=preparation.width)
+        cleaned = truncate(cleaned, preparation.max_characters)
         return cleaned.text, cleaned.changes
 
 

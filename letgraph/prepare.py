@@ -8,6 +8,7 @@ from pathlib import Path
 from letgraph.data.corpora import open_corpus
 from letgraph.errors import LetgraphError, run_cli
 from letgraph.inputs import open_knowledge, open_split
+from letgraph.preparation import TEXT_PRESETS, Preparation
 from letgraph.text.segment import resolve
 
 
@@ -21,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument("--limit", type=int, metavar="N", help="only the first N pairs of each split")
     data.add_argument("--skip-bad-rows", action="store_true", help="count and skip them instead of stopping")
     text = parser.add_argument_group("lattice and senses")
+    text.add_argument("--preset", choices=TEXT_PRESETS, default="paper", help="of the model that is to be trained")
     text.add_argument(
         "--segmenter", default="lattice", help="jieba, pkuseg, thulac, several joined by +, or lattice: all (default)"
     )
@@ -42,23 +44,27 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     options = parser().parse_args()
-    segmenters = resolve(options.segmenter)
+    preparation = Preparation.current(resolve(options.segmenter), options.preset)
     corpus = open_corpus(options.dataset, options.data_dir, options.format)
     lexicon = None
     if not options.no_senses:
-        lexicon = open_knowledge(options.dataset, options.data_dir, options.hownet, options.sememe_vectors).lexicon
+        knowledge = open_knowledge(
+            options.dataset, options.data_dir, options.hownet, options.sememe_vectors, preparation.width
+        )
+        lexicon = knowledge.lexicon
     elif options.hownet:
         raise LetgraphError("--hownet and --no-senses contradict each other; give one of them")
     for name in options.splits or corpus.splits:
         prepared = open_split(
             corpus,
             name,
-            segmenters,
+            preparation.segmenters,
             lexicon,
             limit=options.limit,
             skip_bad_rows=options.skip_bad_rows,
             cache_dir=options.cache_dir,
             workers=options.workers,
+            **preparation.text_options,
         )
         print(f"  {prepared.folder}", flush=True)
 

@@ -25,13 +25,14 @@ from transformers import ProgressCallback, TrainingArguments, set_seed
 from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging
 
-from letgraph.checkpoint import Checkpoint, Preparation
+from letgraph.checkpoint import Checkpoint
 from letgraph.data.corpora import open_corpus
 from letgraph.data.store import PreparedPairs
 from letgraph.data.workers import peak_memory
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
 from letgraph.output import whole_file
+from letgraph.preparation import Preparation
 from letgraph.processes import Processes, open_processes
 from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
 from letgraph.settings import Settings
@@ -126,31 +127,32 @@ def _open_inputs(settings: Settings) -> Inputs:
     data = settings.data
     assert data.dataset is not None
     data_dir = Path(data.data_dir) if data.data_dir else None
-    segmenters = resolve(data.segmenter)
+    preparation = Preparation.current(resolve(data.segmenter), settings.model.preset)
     corpus = open_corpus(data.dataset, data_dir, data.format)
     if TRAIN not in corpus.splits:
         raise LetgraphError(f"corpus {corpus.name} has no training split; it has {', '.join(corpus.splits)}")
     knowledge = None
     if settings.model.senses:
         vectors = Path(data.sememe_vectors) if data.sememe_vectors else None
-        knowledge = open_knowledge(data.dataset, data_dir, data.hownet, vectors)
+        knowledge = open_knowledge(data.dataset, data_dir, data.hownet, vectors, preparation.width)
     splits = {
         name: open_split(
             corpus,
             name,
-            segmenters,
+            preparation.segmenters,
             knowledge.lexicon if knowledge else None,
             limit=data.limit,
             skip_bad_rows=data.skip_bad_rows,
             labelled=True if name in (TRAIN, DEV) else None,
             cache_dir=Path(data.cache_dir) if data.cache_dir else None,
             workers=data.workers,
+            **preparation.text_options,
         )
         for name in corpus.splits
     }
     if DEV not in splits:
         print("warning: no dev split, so the last model is kept as the best", file=sys.stderr)
-    return Inputs(splits, knowledge, Preparation.current(segmenters))
+    return Inputs(splits, knowledge, preparation)
 
 
 def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:

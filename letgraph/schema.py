@@ -44,6 +44,10 @@ SememeContext = Literal["sense", "sentence"]
 """``sense``: the sememes of one sense attend to each other, one node per (sense, sememe). ``sentence``: all distinct
 sememes of a sentence do, one node per (sentence, sememe)."""
 
+Positions = Literal["restart", "running"]
+"""``restart``: the positions of ``[CLS] a [SEP] b [SEP]`` count from [CLS] and again from the first [SEP].
+``running``: they count on, as BERT was trained."""
+
 
 def node_types(senses: bool = True, sememes: bool = True) -> tuple[str, ...]:
     """The node types of a graph with or without senses, and with or without the sememes they are embedded from."""

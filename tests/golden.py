@@ -37,6 +37,7 @@ class Golden:
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         with np.load(path) as stored:
             self.arrays: dict[str, NDArray] = {key: stored[key] for key in stored.files}
         self.pairs = len(self.arrays["out.logits"])
@@ -95,31 +96,31 @@ class Golden:
         ids = torch.from_numpy(self._sentences("sememe{}")).long()
         return blocks.flatten(ids[:, : blocks.shapes[0][1]].flatten())
 
-    def chars(self) -> Tensor:
-        """The character vectors that the stub of BERT returned: (characters, 768)."""
-        return self._tokens().flatten(0, 1)[self._char_token()]
+    def sentences(self, name: str) -> Tensor:
+        """A pair of inputs ``feed.name`` with {} for 1 and 2, interleaved: one row a sentence."""
+        return torch.from_numpy(self._sentences(name))
 
-    def _tokens(self) -> Tensor:
-        """The stub's pooled [CLS] vector, then its vectors of the tokens: (B, 1 + T, 768)."""
-        cls, tokens = (torch.from_numpy(self.arrays[f"bert.{name}"]) for name in ("cls", "char"))
-        return torch.cat([cls.unsqueeze(1), tokens], 1)
+    def chars(self) -> Tensor:
+        """The character vectors that the encoder returned: (characters, 768)."""
+        return torch.from_numpy(self.arrays["bert.char"]).flatten(0, 1)[self._char_token()]
 
     def _char_token(self) -> Tensor:
-        """Where each character node stands in the flattened `_tokens`."""
+        """Where each character node stands in the flattened tokens."""
         selected = self._sentences("convert_mat{}")
         sentence, char, token = (torch.from_numpy(part) for part in selected.nonzero())
         assert torch.equal(char, self.blocks[schema.CHAR].column)
-        return sentence // 2 * (selected.shape[2] + 1) + token + 1
+        return sentence // 2 * selected.shape[2] + token
 
     def batch(self) -> PairBatch:
-        """A batch for a model whose encoder is `StubEncoder`; its token ids say nothing."""
+        """The inputs as letgraph's batch."""
         graph = dgl.heterograph(
             {etype: neighbourhood.to_graph().edges() for etype, neighbourhood in self.edges.items()},
             {ntype: len(blocks.place) for ntype, blocks in self.blocks.items()},
         )
         graph.nodes[schema.SEMEME].data["sememe"] = self.sememes()
         chars = self.blocks[schema.CHAR]
-        unused = torch.zeros(self._tokens().shape[:2], dtype=torch.long)
+        ids, types = (torch.from_numpy(self.arrays[f"feed.{name}"]).long() for name in ("sent", "segment"))
+        place = torch.arange(ids.shape[1])
         return PairBatch(
             graph=graph,
             edges=self.edges,
@@ -129,10 +130,10 @@ class Golden:
                 for ntype, count in self.counts.items()
             },
             boundary=torch.zeros(2, 0, dtype=torch.long),
-            input_ids=unused,
-            token_type_ids=unused,
-            position_ids=unused,
-            attention_mask=unused,
+            input_ids=ids,
+            token_type_ids=types,
+            position_ids=place.expand_as(ids),
+            attention_mask=place < torch.from_numpy(self.arrays["feed.valid_len"]).unsqueeze(1),
             char_token=self._char_token(),
             senses=torch.zeros(len(self.blocks[schema.SENSE].place), dtype=torch.long),
         )
@@ -140,10 +141,9 @@ class Golden:
     def model(self, kernel: Kernel) -> LET:
         """Preset ``reference`` with the program's weights behind its stub of BERT, in evaluation mode."""
         sememes, size = self.arrays["param.let0_embedding0_weight"].shape
-        tokens = self._tokens()
         config = LETConfig.from_preset(
             "reference",
-            encoder_size=tokens.shape[-1],
+            encoder_size=self.arrays["bert.cls"].shape[-1],
             encoder_layers=1,
             num_sememes=sememes,
             num_known_sememes=sememes,
@@ -151,7 +151,7 @@ class Golden:
             kernel=kernel,
         )
         model = LET(config).eval()
-        model.encoder = StubEncoder(tokens)
+        model.encoder = StubEncoder(self)
         with torch.no_grad():
             self._load(model)
         return model
@@ -225,15 +225,12 @@ class Golden:
 
 
 class StubEncoder(nn.Module):
-    """Returns stored token vectors whatever it is asked."""
+    """Returns what the program's encoder returned, whatever it is asked."""
 
-    def __init__(self, tokens: Tensor) -> None:
+    def __init__(self, golden: Golden) -> None:
         super().__init__()
-        self.tokens = tokens
+        for name, array in (("last_hidden_state", "bert.char"), ("pooler_output", "bert.cls")):
+            self.register_buffer(name, torch.from_numpy(golden.arrays[array]))
 
     def forward(self, **_: Tensor) -> StubEncoder:
         return self
-
-    @property
-    def last_hidden_state(self) -> Tensor:
-        return self.tokens

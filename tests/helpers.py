@@ -111,7 +111,7 @@ def tiny_config(preset: str = "paper", **overrides: Any) -> LETConfig:
         "encoder_layers": 1,
         "encoder_heads": 2,
         "encoder_intermediate_size": 16,
-        "max_positions": 16,
+        "max_positions": 24,
         "perspectives": 3,
         "classifier_sizes": (8, 6),
         "num_senses": len(SENSE_SEMEMES),
@@ -120,7 +120,9 @@ def tiny_config(preset: str = "paper", **overrides: Any) -> LETConfig:
         "num_known_sememes": 3,
         "sememe_size": 6,
     }
-    return LETConfig.from_preset(preset, **{**sizes, **overrides})
+    config = LETConfig.from_preset(preset, **{**sizes, **overrides})
+    config.num_sememes += config.num_dummies
+    return config
 
 
 def tiny_let(preset: str = "paper", seed: int = 0, **overrides: Any) -> LET:
@@ -129,8 +131,8 @@ def tiny_let(preset: str = "paper", seed: int = 0, **overrides: Any) -> LET:
     model = LET(tiny_config(preset, **overrides))
     if model.config.senses:
         model.senses.load_lexicon(torch.from_numpy(SENSE_SEMEMES.offsets), torch.from_numpy(SENSE_SEMEMES.values))
-        known = torch.tensor([True, False, True, True, False])
-        vectors = torch.randn(NUM_SEMEMES, model.config.sememe_size, generator=torch.Generator().manual_seed(seed))
+        known = torch.tensor([False] * model.config.num_dummies + [True, False, True, True, False])
+        vectors = torch.randn(len(known), model.config.sememe_size, generator=torch.Generator().manual_seed(seed))
         model.senses.sememes.load_vectors(vectors, known)
     return model.eval()
 

@@ -13,7 +13,10 @@ import torch
 from letgraph.checkpoint import Checkpoint, Preparation
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
+from letgraph.models import PRESETS, LETConfig
 from letgraph.text.lexicon import Lexicon, load_lexicon
+from letgraph.text.sememes import SememeVectors
+from letgraph.text.vocabulary import CharVocabulary
 from tests.tiny import tiny_checkpoint
 
 FILES = ["config.json", "model.safetensors", "vocabulary.json", "lexicon.tsv", "preparation.json"]
@@ -44,7 +47,7 @@ def edit(path: Path, **values: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
 
 
-@pytest.mark.parametrize("settings", [{}, {"senses": False}, {"sememe_context": "sentence"}])
+@pytest.mark.parametrize("settings", [{}, {"senses": False}, {"sememe_context": "sentence"}, PRESETS["reference"]])
 def test_what_is_saved_comes_back(tmp_path, settings):
     before = tiny_checkpoint(**settings)
     before.save(tmp_path / "new" / "folder")
@@ -205,3 +208,33 @@ def test_a_limit_of_length_that_was_raised_beyond_the_encoder_is_told(copy):
     edit(copy / "preparation.json", max_characters=1000)
 
     assert "max_positions 512" in refused(copy)
+
+
+def test_running_positions_need_one_for_every_token_of_a_pair():
+    with pytest.raises(LetgraphError, match=r"max_positions 510: .* 511 or more"):
+        tiny_checkpoint(max_positions=510, positions="running")
+    assert tiny_checkpoint(max_positions=511, positions="running")
+
+
+def test_a_pre_trained_vector_is_its_own_sememes_with_and_without_a_dummy():
+    lexicon = Lexicon.from_senses([("还款", ["还", "钱"])], "own.tsv")
+    vectors = SememeVectors(["钱", "人"], np.eye(2, dtype=np.float32))
+    for settings in ({}, PRESETS["reference"]):
+        config = LETConfig(hidden_size=8, encoder_size=8, encoder_layers=1, **settings)
+        checkpoint = Checkpoint.create(
+            config, CharVocabulary("还"), lexicon, vectors, Preparation.current(("jieba",), "reference")
+        )
+        sememes = checkpoint.model.senses.sememes
+        money = config.num_dummies + lexicon.sememes.index("钱")
+        assert (config.num_sememes, config.num_known_sememes) == (2 + config.num_dummies, 1)
+        assert torch.equal(sememes.known, torch.tensor([[1.0, 0.0]]))
+        assert sememes.row.tolist().index(0) == money
+        assert checkpoint.collator.dummy_sememe == (config.num_dummies == 1)
+        assert checkpoint.collator.max_tokens == 128
+
+
+@pytest.mark.parametrize("wrong", [{"width": "wide"}, {"max_tokens": 4}, {"max_tokens": "128"}, {"blanks": None}])
+def test_a_preparation_that_is_none_of_ours_is_told(copy, wrong):
+    edit(copy / "preparation.json", **wrong)
+
+    assert next(iter(wrong)) in refused(copy)

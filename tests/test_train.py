@@ -68,6 +68,15 @@ def test_a_folder_in_use_is_not_overwritten(finished: Path, cache: Path, tmp_pat
         run(tmp_path, cache, *DEMO)
 
 
+def test_preset_reference_prepares_text_as_the_authors_do(cache: Path, tmp_path: Path) -> None:
+    arguments = ["--dataset", "demo", "--segmenter", "jieba", "--limit", "16", "--workers", "1", "--max-steps", "1"]
+    run(tmp_path / "run", cache, *arguments, "--preset", "reference")
+    checkpoint = Checkpoint.load(tmp_path / "run")
+    preparation, collator = checkpoint.preparation, checkpoint.collator
+    assert (preparation.blanks, preparation.width, preparation.max_tokens) == ("drop", "keep", 128)
+    assert (collator.positions, collator.dummy_sememe, collator.max_tokens) == ("running", True, 128)
+
+
 def test_without_senses_no_lexicon_is_asked_for_or_kept(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     rows = [f"第{i}张卡怎么开通\t第{i + i % 2}张卡如何开通\t{1 - i % 2}" for i in range(12)]

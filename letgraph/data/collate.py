@@ -15,10 +15,11 @@ from torch import Tensor
 
 from letgraph import schema
 from letgraph.blocks import Neighbourhood, NodeBlocks, bucket_by_size, bucket_pairs
+from letgraph.data.cut import cut_pairs
 from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
 from letgraph.ragged import Ragged, offsets_of, ranges
 from letgraph.text.features import SentenceTable
-from letgraph.text.vocabulary import CLS, PAD, SEP, CharVocabulary
+from letgraph.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class PairBatch:
     sentence (sentence 2p is a of pair p, 2p + 1 is b). ``sentences``: edges from every character to one node for its
     sentence. ``pair`` (nodes,) of each node type: the pair of every node. ``boundary`` (2, 2B): the begin and the end
     word of every sentence. ``input_ids``, ``token_type_ids``, ``position_ids``, ``attention_mask`` (B, L): ``[CLS] a
-    [SEP] b [SEP]``; positions restart with b. ``char_token`` (characters,): where a character stands in the flattened
-    (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
+    [SEP] b [SEP]``; positions by `letgraph.schema.Positions`. ``char_token`` (characters,): where a character stands in
+    the flattened (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
     """
 
     graph: dgl.DGLGraph
@@ -87,22 +88,29 @@ def _dgl_has_cuda() -> bool:
 class Collator:
     """Builds a `PairBatch` from a table of 2B sentences.
 
-    ``senses``, ``sense_sememes``, ``sememe_context`` and ``boundary_chars`` choose the graph, see
-    `letgraph.data.graph.build_arrays`.
+    ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe`` and ``boundary_chars`` choose the graph, see
+    `letgraph.data.graph.build_arrays`. Pairs of more than ``max_tokens`` tokens are cut by
+    `letgraph.data.cut.cut_pairs`.
     """
 
-    vocabulary: CharVocabulary
+    vocabulary: Vocabulary
     senses: bool = True
     sense_sememes: Ragged | None = None
     sememe_context: schema.SememeContext = "sense"
+    dummy_sememe: bool = False
     boundary_chars: bool = False
+    positions: schema.Positions = "restart"
+    max_tokens: int | None = None
 
     def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
+        if self.max_tokens is not None:
+            table = cut_pairs(table, self.max_tokens)
         arrays = build_arrays(
             table,
             senses=self.senses,
             sense_sememes=self.sense_sememes,
             sememe_context=self.sememe_context,
+            dummy_sememe=self.dummy_sememe,
             boundary_chars=self.boundary_chars,
         )
         senses = arrays.nodes[schema.SENSE]["sense"] if self.senses else np.zeros(0, np.int64)
@@ -128,10 +136,10 @@ class Collator:
         valid = columns < total[:, None]
         second = columns > (a + 1)[:, None]
         row = np.arange(pairs)
-        ids = np.full(shape, PAD, np.int64)
-        ids[:, 0] = CLS
-        ids[row, a + 1] = SEP
-        ids[row, total - 1] = SEP
+        ids = np.full(shape, self.vocabulary.pad, np.int64)
+        ids[:, 0] = self.vocabulary.cls
+        ids[row, a + 1] = self.vocabulary.sep
+        ids[row, total - 1] = self.vocabulary.sep
         # Character j of sentence a is token 1 + j; of sentence b, token a + 2 + j.
         first = np.stack([row * width + 1, row * width + a + 2], 1).reshape(-1)
         token = np.repeat(first, lengths) + ranges(lengths)
@@ -139,7 +147,8 @@ class Collator:
         if self.boundary_chars:
             outer = lengths + 2
             token = np.repeat(first - 1, outer) + ranges(outer)
-        position = np.where(second, columns - (a + 1)[:, None], columns) * valid
+        restarts = second if self.positions == "restart" else np.zeros(shape, np.bool_)
+        position = np.where(restarts, columns - (a + 1)[:, None], columns) * valid
         return {
             "input_ids": torch.from_numpy(ids),
             "token_type_ids": torch.from_numpy((second & valid).astype(np.int64)),

@@ -41,6 +41,7 @@ def build_arrays(
     senses: bool = True,
     sense_sememes: Ragged | None = None,
     sememe_context: schema.SememeContext = "sense",
+    dummy_sememe: bool = False,
     boundary_chars: bool = False,
 ) -> GraphArrays:
     """The graph arrays of a batch of pairs.
@@ -51,6 +52,8 @@ def build_arrays(
     senses: with senses, words reach senses; without, words reach words.
     sense_sememes: sense id -> sememe ids; given, the sememe nodes are part of the graph.
     sememe_context: which sememes share a context, see `letgraph.schema.SememeContext`.
+    dummy_sememe: with context "sentence", whether every sentence has sememe 0, though none of its senses has it; the
+        lexicon's sememe i is number i + 1 then.
     boundary_chars: True gives the begin and the end word one character node each, which they cover.
     """
     char_counts = table.chars.lengths
@@ -129,8 +132,12 @@ def build_arrays(
         leaf_sentence = sense_sentence[leaf_sense]
         sememe_ids = leaves.values.astype(np.int64)
         if sememe_context == "sentence":
-            span = int(sense_sememes.values.max(initial=0)) + 1
+            if dummy_sememe:
+                sememe_ids = np.concatenate([sememe_ids + 1, np.zeros(len(sentences), np.int64)])
+                leaf_sentence = np.concatenate([leaf_sentence, sentences])
+            span = int(sememe_ids.max(initial=0)) + 1
             keys, node = np.unique(leaf_sentence * span + sememe_ids, return_inverse=True)
+            node = node[: len(leaf_sense)]
             sememe_ids, leaf_sentence, group = keys % span, keys // span, keys // span
         else:
             node, group = np.arange(len(sememe_ids)), leaf_sense

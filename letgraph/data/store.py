@@ -36,7 +36,7 @@ from letgraph.data.arrow import read_arrow, write_arrow
 from letgraph.data.corpora import PairSplit
 from letgraph.data.workers import Effort, featurise_all
 from letgraph.errors import DataError, LetgraphError
-from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, clean, truncate
+from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, Width, clean, truncate
 from letgraph.text.features import SentenceTable
 from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import load_segmenter
@@ -104,6 +104,7 @@ def prepare(
     workers: int | None = None,
     progress: bool = True,
     blanks: Blanks = "collapse",
+    width: Width = "narrow",
     max_characters: int = DEFAULT_MAX_CHARACTERS,
 ) -> PreparedPairs:
     """The split's pairs, from the cache where they lie there, else cleaned, segmented and put there.
@@ -116,7 +117,7 @@ def prepare(
     Raises `LetgraphError` when a segmenter is missing, a sentence is empty or the cache cannot be written.
     """
     root = default_cache_dir() if cache_dir is None else cache_dir
-    ingredients = _ingredients(split, segmenters, lexicon, blanks, max_characters)
+    ingredients = _ingredients(split, segmenters, lexicon, blanks, width, max_characters)
     key = hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
     folder = root / key
     if folder.is_dir():
@@ -128,7 +129,7 @@ def prepare(
             # Another process may have finished it while this one waited for the lock.
             if unfinished is not None:
                 start = perf_counter()
-                sentences, rows, cleaning = _distinct(split, blanks, max_characters)
+                sentences, rows, cleaning = _distinct(split, blanks, width, max_characters)
                 table, effort = featurise_all(sentences, segmenters, lexicon, workers=workers, progress=progress)
                 _write(unfinished, table, rows, split.labels)
                 effort = replace(effort, seconds=perf_counter() - start)
@@ -147,7 +148,12 @@ def default_cache_dir() -> Path:
 
 
 def _ingredients(
-    split: PairSplit, segmenters: Sequence[str], lexicon: Lexicon | None, blanks: Blanks, max_characters: int
+    split: PairSplit,
+    segmenters: Sequence[str],
+    lexicon: Lexicon | None,
+    blanks: Blanks,
+    width: Width,
+    max_characters: int,
 ) -> dict[str, Any]:
     return {
         "version": VERSION,
@@ -156,6 +162,7 @@ def _ingredients(
         "segmenters": {name: load_segmenter(name).version for name in sorted(segmenters)},
         "lexicon": None if lexicon is None else lexicon.hash,
         "blanks": blanks,
+        "width": width,
         "max_characters": max_characters,
     }
 
@@ -210,7 +217,7 @@ def _write(folder: Path, table: SentenceTable, rows: NDArray[np.int32], labels: 
 
 
 def _distinct(
-    split: PairSplit, blanks: Blanks, max_characters: int
+    split: PairSplit, blanks: Blanks, width: Width, max_characters: int
 ) -> tuple[list[str], NDArray[np.int32], Counter[str]]:
     """The distinct cleaned sentences, the row of each sentence ``a_0, b_0, a_1, b_1, …``, and what cleaning changed."""
     row_of: dict[str, int] = {}
@@ -219,7 +226,7 @@ def _distinct(
     cleaning: Counter[str] = Counter()
     for raw in chain.from_iterable(zip(split.a, split.b, strict=True)):
         if raw not in known:
-            cleaned = truncate(clean(raw, blanks=blanks), max_characters)
+            cleaned = truncate(clean(raw, blanks=blanks, width=width), max_characters)
             if not cleaned.text:
                 line = int(split.lines[len(rows) // 2])
                 raise DataError(split.path, line, "a sentence is empty after cleaning", "give it, or delete the row")

@@ -14,10 +14,12 @@ from letgraph.nn.md_attention import Kernel
 from letgraph.nn.mdgat import ACTIVATIONS
 from letgraph.nn.pooling import PoolingScore
 from letgraph.nn.sagt import Directions
-from letgraph.schema import SememeContext
+from letgraph.schema import Positions, SememeContext
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "encoder_context": ("sentence", "pair"),
+    "positions": get_args(Positions),
+    "cls": ("token", "pooled"),
     "pooling": get_args(PoolingScore),
     "sememe_context": get_args(SememeContext),
     "directions": get_args(Directions),
@@ -34,9 +36,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "reference": {
         "encoder_context": "pair",
+        "positions": "running",
+        "cls": "pooled",
         "boundary_chars": True,
         "pooling": "centred",
         "sememe_context": "sentence",
+        "dummy_sememe": True,
         "sememe_heads": 4,
         "sememe_ffn": True,
         "trainable_sememe_vectors": True,
@@ -57,9 +62,9 @@ class LETConfig(PretrainedConfig):
 
     Sizes: ``vocab_size`` characters; ``hidden_size`` D of words, senses and matching; ``encoder_size``,
     ``encoder_layers``, ``encoder_heads``, ``encoder_intermediate_size`` and ``max_positions`` of the character
-    encoder; ``num_layers`` L of SaGT; ``perspectives`` P; ``num_senses``, ``num_links`` and ``num_sememes`` of the
-    lexicon, ``num_known_sememes`` of which have a pre-trained vector, ``sememe_size`` long; ``classifier_sizes`` of the
-    two hidden layers.
+    encoder, and ``pad_token_id`` of its padding; ``num_layers`` L of SaGT; ``perspectives`` P; ``num_senses``,
+    ``num_links`` and ``num_sememes`` of the lexicon (the dummy, sememe 0, is one of them), ``num_known_sememes`` of
+    which have a pre-trained vector, ``sememe_size`` long; ``classifier_sizes`` of the two hidden layers.
 
     Both presets: ``activation`` σ of MD-GAT ("none", "relu", "elu", "tanh"); ``dropout``, and ``dropout_mode``: "pair"
     draws one mask a pair and feature, "element" one an entry; ``kernel`` of MD-GAT, see `letgraph.nn.md_attention`.
@@ -73,10 +78,13 @@ class LETConfig(PretrainedConfig):
     ========================= ===================== ========================================================
     encoder_context           "sentence" | "pair"   characters attend inside their sentence, and [CLS] to both; or all
                                                     tokens of the pair attend to each other, with token types
+    positions                 "restart" | "running" positions count from [CLS] and again from the first [SEP], or on
+    cls                       "token" | "pooled"    c_CLS is the encoder's vector of [CLS], or tanh(W of it + b)
     boundary_chars            False | True          begin and end words cover a character node each ([CLS],
                                                     [SEP]); else each has a trained vector
     pooling                   "ffn" | "centred"     score of attentive pooling
     sememe_context            "sense" | "sentence"  which sememes attend to each other
+    dummy_sememe              False | True          whether a sentence's context has one more sememe, of no sense
     sememe_heads              1 | 4                 heads of that attention
     sememe_ffn                False | True          feed-forward network behind it
     trainable_sememe_vectors  False | True          whether pre-trained sememe vectors are trained on
@@ -103,6 +111,7 @@ class LETConfig(PretrainedConfig):
         encoder_heads: int = 4,
         encoder_intermediate_size: int = 512,
         max_positions: int = 512,
+        pad_token_id: int = 0,
         num_layers: int = 2,
         perspectives: int = 20,
         classifier_sizes: tuple[int, int] = (256, 128),
@@ -115,9 +124,12 @@ class LETConfig(PretrainedConfig):
         sememe_size: int = 200,
         lexicon_hash: str | None = None,
         encoder_context: str = "sentence",
+        positions: str = "restart",
+        cls: str = "token",
         boundary_chars: bool = False,
         pooling: str = "ffn",
         sememe_context: str = "sense",
+        dummy_sememe: bool = False,
         sememe_heads: int = 1,
         sememe_ffn: bool = False,
         trainable_sememe_vectors: bool = False,
@@ -155,8 +167,15 @@ class LETConfig(PretrainedConfig):
         return {
             "senses": self.senses,
             "sememe_context": self.sememe_context,
+            "dummy_sememe": self.num_dummies > 0,
             "boundary_chars": self.boundary_chars,
+            "positions": self.positions,
         }
+
+    @property
+    def num_dummies(self) -> int:
+        """How many of the sememes are none of the lexicon's; they come first."""
+        return int(self.dummy_sememe and self.needs_sememe_nodes)
 
     @property
     def needs_sememe_nodes(self) -> bool:

@@ -50,7 +50,7 @@ class LET(PreTrainedModel):
         size, encoder_size = config.hidden_size, config.encoder_size
         common = {"clip": config.clip, "kernel": config.kernel}
         pooling = {"score": config.pooling, **common}
-        self.encoder = BertModel(_encoder_config(config), add_pooling_layer=False)
+        self.encoder = BertModel(_encoder_config(config), add_pooling_layer=config.cls == "pooled")
         use_fast_dropout(self.encoder)
         self.dropout = PairDropout(config.dropout, config.dropout_mode)
         self.word_pooling = AttentivePooling(encoder_size, size, **pooling)
@@ -118,7 +118,7 @@ class LET(PreTrainedModel):
         """Score the pairs of a `PairBatch`; ``labels`` (B,) of 0 and 1, else those of the batch, give the loss."""
         edges = batch.edges
         drop = partial(self._drop, batch)
-        tokens = self._encode(batch)
+        tokens, cls = self._encode(batch)
         chars = tokens.flatten(0, 1).index_select(0, batch.char_token)
 
         words = self._add_boundary(self.word_pooling(edges[schema.IN], drop(chars, schema.CHAR)), batch)
@@ -131,12 +131,12 @@ class LET(PreTrainedModel):
 
         r = self.sentence_pooling(batch.sentences, drop(y, schema.CHAR))
         r_a, r_b = r[0::2], r[1::2]
-        features = torch.cat([tokens[:, 0], r_a, r_b, r_a * r_b, (r_a - r_b).abs()], -1)
+        features = torch.cat([cls, r_a, r_b, r_a * r_b, (r_a - r_b).abs()], -1)
         logits = self.classifier(nn.functional.dropout(features, self.config.dropout, self.training))
         return self._output(logits, batch.labels if labels is None else labels)
 
-    def _encode(self, batch: PairBatch) -> Tensor:
-        """Contextual vectors (B, L, encoder_size) of the tokens ``[CLS] a [SEP] b [SEP]``."""
+    def _encode(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
+        """Contextual vectors (B, L, encoder_size) of the tokens ``[CLS] a [SEP] b [SEP]``, and c_CLS."""
         types, mask = batch.token_type_ids, batch.attention_mask
         if self.config.encoder_context == "sentence":
             # Nothing tells a from b: equal sentences get equal vectors. [CLS] alone sees both.
@@ -145,9 +145,11 @@ class LET(PreTrainedModel):
             same[:, 0] = True
             mask = (same & mask.unsqueeze(1)).unsqueeze(1)
             types = torch.zeros_like(types)
-        return self.encoder(
+        encoded = self.encoder(
             input_ids=batch.input_ids, token_type_ids=types, position_ids=batch.position_ids, attention_mask=mask
-        ).last_hidden_state
+        )
+        tokens = encoded.last_hidden_state
+        return tokens, encoded.pooler_output if self.config.cls == "pooled" else tokens[:, 0]
 
     def _output(self, logits: Tensor, labels: Tensor | None) -> PairOutput:
         # Softmax over two logits is the sigmoid of their difference, and its cross-entropy is binary cross-entropy.
@@ -184,5 +186,5 @@ def _encoder_config(config: LETConfig) -> BertConfig:
         max_position_embeddings=config.max_positions,
         hidden_dropout_prob=config.dropout,
         attention_probs_dropout_prob=config.dropout,
-        pad_token_id=0,
+        pad_token_id=config.pad_token_id,
     )

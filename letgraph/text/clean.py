@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Blanks = Literal["collapse", "drop"]
+Width = Literal["narrow", "keep"]
 
 REMOVED = ("control", "format", "variation-selector", "blank-dropped", "truncated")
 REPLACED = ("blank", "full-width", "upper-case", "surrogate")
@@ -27,14 +28,14 @@ class Cleaned(NamedTuple):
     changes: Mapping[str, int]
 
 
-def clean(text: str, *, blanks: Blanks = "collapse") -> Cleaned:
+def clean(text: str, *, blanks: Blanks = "collapse", width: Width = "narrow") -> Cleaned:
     """Clean one sentence; idempotent, never fails, and every character that survives is one character node.
 
     ==============================================================  ==============================================
     input                                                           output
     ==============================================================  ==============================================
     run of white space (``str.isspace``: tab, newline, U+3000 …)    one U+0020; none at the ends or with ``"drop"``
-    full-width forms U+FF01-U+FF5E                                  their ASCII forms U+0021-U+007E
+    full-width forms U+FF01-U+FF5E                                  ASCII U+0021-U+007E, or kept with ``"keep"``
     capitals of any script                                          lower case, where that is one character
     other control characters (Cc)                                   removed
     format characters (Cf: zero-width, bidi marks, BOM, tags …)     removed
@@ -45,17 +46,18 @@ def clean(text: str, *, blanks: Blanks = "collapse") -> Cleaned:
 
     Without joiners and selectors each emoji of a sequence is a character of its own, a skin tone too.
     """
-    mapped = text.translate(_REPLACEMENTS)
+    replacements = _REPLACEMENTS[width]
+    mapped = text.translate(replacements)
     if " " in mapped and (blanks == "drop" or "  " in mapped or mapped[0] == " " or mapped[-1] == " "):
-        return _rebuild(text, drop_blanks=blanks == "drop")
+        return _rebuild(text, replacements, drop_blanks=blanks == "drop")
     if mapped == text:
         return Cleaned(text, _first_integers(len(text)), {})
     if len(mapped) != len(text):
-        return _rebuild(text, drop_blanks=False)
+        return _rebuild(text, replacements, drop_blanks=False)
     changes: dict[str, int] = {}
     for before, after in zip(text, mapped, strict=True):
         if before != after:
-            for kind in _kinds(before):
+            for kind in _kinds(before, width):
                 changes[kind] = changes.get(kind, 0) + 1
     return Cleaned(mapped, _first_integers(len(text)), changes)
 
@@ -70,22 +72,25 @@ def truncate(cleaned: Cleaned, max_characters: int = DEFAULT_MAX_CHARACTERS) -> 
 
 
 def truncation_warning(changes: Mapping[str, int], max_characters: int) -> str | None:
-    """What a user should be told when sentences were too long."""
-    count = changes.get("truncated", 0)
-    if not count:
-        return None
-    return f"sentences of more than {max_characters:,} characters: {count:,} characters at their ends were cut off"
+    """What a user should be told when sentences, or pairs (counted as ``pair-truncated``), were too long."""
+    alone, in_pairs = changes.get("truncated", 0), changes.get("pair-truncated", 0)
+    parts = [f"sentences of more than {max_characters:,} characters: {alone:,} characters at their ends were cut off"]
+    parts += [f"pairs too long for the encoder: {in_pairs:,} characters at the ends of sentences were cut off"]
+    return "; ".join(part for part, count in zip(parts, (alone, in_pairs), strict=True) if count) or None
 
 
 class _Replacements(dict[int, int | None]):
     """Code point -> what replaces it (None: removed), for `str.translate`; worked out when first met."""
 
+    def __init__(self, width: Width) -> None:
+        self.width = width
+
     def __missing__(self, code: int) -> int | None:
-        self[code] = replacement = _replacement(chr(code))
+        self[code] = replacement = _replacement(chr(code), self.width)
         return replacement
 
 
-_REPLACEMENTS = _Replacements()
+_REPLACEMENTS: Mapping[Width, _Replacements] = {"narrow": _Replacements("narrow"), "keep": _Replacements("keep")}
 _INTEGERS = tuple(range(1024))
 
 
@@ -93,8 +98,8 @@ def _first_integers(number: int) -> tuple[int, ...]:
     return _INTEGERS[:number] if number <= len(_INTEGERS) else tuple(range(number))
 
 
-def _replacement(char: str) -> int | None:
-    kinds = _kinds(char)
+def _replacement(char: str, width: Width) -> int | None:
+    kinds = _kinds(char, width)
     if not kinds:
         return ord(char)
     if kinds[0] in REMOVED:
@@ -103,10 +108,10 @@ def _replacement(char: str) -> int | None:
         return 0x20
     if kinds == ("surrogate",):
         return 0xFFFD
-    return ord(_narrow(char).lower())
+    return ord(_narrow(char, width).lower())
 
 
-def _kinds(char: str) -> tuple[str, ...]:
+def _kinds(char: str, width: Width) -> tuple[str, ...]:
     """What the policy does to a character wherever it stands; nothing: it is kept as it is."""
     if char.isspace():
         return () if char == " " else ("blank",)
@@ -115,7 +120,7 @@ def _kinds(char: str) -> tuple[str, ...]:
         return (_BY_CATEGORY[category],)
     if _is_variation_selector(char):
         return ("variation-selector",)
-    narrow = _narrow(char)
+    narrow = _narrow(char, width)
     lower = narrow.lower()
     full_width = ("full-width",) if narrow != char else ()
     return (*full_width, "upper-case") if len(lower) == 1 and lower != narrow else full_width
@@ -124,8 +129,8 @@ def _kinds(char: str) -> tuple[str, ...]:
 _BY_CATEGORY = {"Cc": "control", "Cf": "format", "Cs": "surrogate"}
 
 
-def _narrow(char: str) -> str:
-    return chr(ord(char) - 0xFEE0) if "\uff01" <= char <= "\uff5e" else char
+def _narrow(char: str, width: Width) -> str:
+    return chr(ord(char) - 0xFEE0) if width == "narrow" and "\uff01" <= char <= "\uff5e" else char
 
 
 def _is_variation_selector(char: str) -> bool:
@@ -133,7 +138,7 @@ def _is_variation_selector(char: str) -> bool:
     return "\u180b" <= char <= "\u180f" or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
-def _rebuild(text: str, *, drop_blanks: bool) -> Cleaned:
+def _rebuild(text: str, replacements: _Replacements, *, drop_blanks: bool) -> Cleaned:
     """`clean` character by character, for a text that gets shorter."""
     kept: list[str] = []
     origin: list[int] = []
@@ -144,14 +149,14 @@ def _rebuild(text: str, *, drop_blanks: bool) -> Cleaned:
 
     pending = -1  # The first blank of a run, which survives only when something follows it.
     for place, char in enumerate(text):
-        replacement = _REPLACEMENTS[ord(char)]
+        replacement = replacements[ord(char)]
         if replacement == 0x20:
             if drop_blanks or not kept or pending >= 0:
                 count("blank-dropped")
             else:
                 pending = place
             continue
-        kinds = _kinds(char) if replacement != ord(char) else ()
+        kinds = _kinds(char, replacements.width) if replacement != ord(char) else ()
         for kind in kinds:
             count(kind)
         if replacement is None:

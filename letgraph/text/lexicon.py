@@ -16,7 +16,7 @@ import numpy as np
 from letgraph.errors import LetgraphError
 from letgraph.output import whole_file
 from letgraph.ragged import Ragged
-from letgraph.text.clean import clean
+from letgraph.text.clean import Width, clean
 from letgraph.text.lexicon_formats import Sense, read_openhownet, read_sense_dict, read_tsv
 
 Reader = Callable[[Path, Sequence[str] | None], Iterator[Sense]]
@@ -33,8 +33,9 @@ class Lexicon:
     """Words, their senses and the sememes of each sense, numbered in canonical order.
 
     Canonical order: words by their first row, the senses of a word one after another, sememes by first appearance.
-    Words are cleaned as sentences are (`clean`), so that what stands in a cleaned sentence can be found. A sense is a
-    set of sememes in the order given; a word has no sense twice. Two lexicons are equal when their canonical TSVs are.
+    Words are cleaned as sentences are (`clean`, with the same ``width``), so that what stands in a cleaned sentence can
+    be found. A sense is a set of sememes in the order given; a word has no sense twice. Two lexicons are equal when
+    their canonical TSVs are.
 
     words          word -> row
     sense_offsets  the senses of the word in row i are ``sense_offsets[i] … sense_offsets[i + 1] - 1``
@@ -52,7 +53,7 @@ class Lexicon:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def from_senses(cls, senses: Iterable[Sense], source: str) -> Lexicon:
+    def from_senses(cls, senses: Iterable[Sense], source: str, width: Width = "narrow") -> Lexicon:
         """Build from rows ``(word, sememes of one sense)``; a word's rows may stand apart.
 
         Rows without a word or without sememes are skipped, and said so in ``notes``.
@@ -63,7 +64,7 @@ class Lexicon:
         rewritten: dict[str, str] = {}
         kept = 0
         for row, (word, raw_sememes) in enumerate(senses, 1):
-            cleaned = word if _ideographs_only(word) else clean(word).text
+            cleaned = word if _ideographs_only(word) else clean(word, width=width).text
             names = tuple(dict.fromkeys(map(sememe_name, raw_sememes)))
             if not cleaned or not names:
                 skipped.append(row)
@@ -149,7 +150,9 @@ def sememe_name(raw: str) -> str:
     return raw.rpartition("|")[2] or raw
 
 
-def load_lexicon(path_or_name: str | os.PathLike[str], sememe_names: Sequence[str] | None = None) -> Lexicon:
+def load_lexicon(
+    path_or_name: str | os.PathLike[str], sememe_names: Sequence[str] | None = None, width: Width = "narrow"
+) -> Lexicon:
     """Load a lexicon by its form:
 
     * ``demo``: the excerpt that comes with this package;
@@ -158,12 +161,13 @@ def load_lexicon(path_or_name: str | os.PathLike[str], sememe_names: Sequence[st
       whose rows it counts;
     * a folder: the resources of OpenHowNet (`read_openhownet`, which loads the user's own pickles: see there).
 
-    Raises `LetgraphError` or `DataError` for what is missing or malformed.
+    ``width``: how its words are cleaned, see `clean`. Raises `LetgraphError` or `DataError` for what is missing or
+    malformed.
     """
     name = os.fspath(path_or_name)
     if name in PACKAGED:
         with resources.as_file(resources.files("letgraph").joinpath(PACKAGED[name])) as path:
-            return Lexicon.from_senses(read_tsv(path), name)
+            return Lexicon.from_senses(read_tsv(path), name, width)
     path = Path(name).expanduser()
     if path.is_dir():
         reader: Reader | None = read_openhownet
@@ -173,7 +177,7 @@ def load_lexicon(path_or_name: str | os.PathLike[str], sememe_names: Sequence[st
         problem = "no such lexicon" if not path.exists() else "not a known form of lexicon"
         forms = ", ".join([*PACKAGED, *(f"a {suffix} file" for suffix in READERS)])
         raise LetgraphError(f"{name}: {problem}; name one of: {forms}, a folder of OpenHowNet resources")
-    return Lexicon.from_senses(reader(path, sememe_names), name)
+    return Lexicon.from_senses(reader(path, sememe_names), name, width)
 
 
 def _notes(skipped: list[int], rewritten: dict[str, str], *, repeated: int) -> Iterator[str]:

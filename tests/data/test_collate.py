@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from letgraph import schema
 from letgraph.data.collate import Collator, interleave
-from letgraph.text.vocabulary import CLS, PAD, SEP
+from letgraph.text.vocabulary import CLS, PAD, SEP, PieceVocabulary
 from tests.helpers import SENSE_SEMEMES, VOCABULARY, Sentence, edge_set, pair_lists, to_table
 
 collators = st.sampled_from(
@@ -42,6 +42,26 @@ def test_tokens_of_two_pairs_worked_by_hand():
     assert batch.char_token.tolist() == [1, 2, 4, 5, 6, 9, 11]
     assert batch.senses.tolist() == [3, 5, 1]
     assert batch.labels is not None and batch.labels.tolist() == [1.0, 0.0]
+
+
+def test_running_positions_count_on():
+    batch = Collator(VOCABULARY, positions="running")(to_table(PAIRS))
+
+    assert batch.position_ids.tolist() == [[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 0, 0, 0]]
+
+
+def test_special_tokens_are_those_of_the_vocabulary():
+    vocabulary = PieceVocabulary(["[UNK]", "[PAD]", "[CLS]", "[SEP]", "存款", "##款", "款", "存", "银", "利"])
+
+    batch = Collator(vocabulary)(to_table(PAIRS))
+
+    assert batch.input_ids.tolist() == [[2, 7, 6, 3, 9, 0, 0, 3], [2, 8, 3, 6, 3, 1, 1, 1]]
+
+
+def test_pairs_that_are_too_long_are_cut():
+    batch = Collator(VOCABULARY, max_tokens=6)(to_table(PAIRS))
+
+    assert batch.input_ids.tolist() == [[CLS, 4, 5, SEP, 6, SEP], [CLS, 8, SEP, 5, SEP, PAD]]
 
 
 def test_boundary_characters_stand_at_cls_and_separators():

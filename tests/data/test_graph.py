@@ -87,6 +87,21 @@ def test_a_sentence_context_has_each_sememe_of_a_sentence_once():
     assert edges(arrays)["sememe -ctx-> sememe"] == {*((u, v) for u in range(3) for v in range(3)), (3, 3)}
 
 
+def test_a_dummy_sememe_is_in_every_context_and_in_no_sense():
+    nothing = [Sentence("利", ((0, 1),), ((),))] * 2
+
+    arrays = build_arrays(
+        to_table(PAIR + nothing), sense_sememes=SENSE_SEMEMES, sememe_context="sentence", dummy_sememe=True
+    )
+
+    assert arrays.nodes["sememe"]["sememe"].tolist() == [0, 1, 2, 4, 0, 3, 0, 0]
+    assert arrays.nodes["sememe"]["sentence"].tolist() == [0, 0, 0, 0, 1, 1, 0, 1]
+    assert arrays.counts["sememe"].tolist() == [4, 2, 1, 1]
+    assert edges(arrays)["sememe -of-> sense"] == {(1, 0), (2, 0), (1, 1), (2, 1), (3, 1), (5, 2)}
+    complete = [range(4), range(4, 6), [6], [7]]
+    assert edges(arrays)["sememe -ctx-> sememe"] == {(u, v) for group in complete for u in group for v in group}
+
+
 def test_boundary_words_cover_a_character_of_their_own():
     arrays = build_arrays(to_table(PAIR), boundary_chars=True)
 

@@ -72,6 +72,14 @@ def test_blanks_can_be_dropped() -> None:
     assert cleaned == ("我想a", (1, 3, 5), {"blank-dropped": 4, "full-width": 1, "upper-case": 1})
 
 
+def test_full_width_forms_can_be_kept() -> None:
+    assert clean("ＡＢ，\u3000！a ", blanks="drop", width="keep") == (
+        "ａｂ，！a",
+        (0, 1, 2, 4, 5),
+        {"upper-case": 2, "blank-dropped": 2},
+    )
+
+
 def test_the_surviving_blank_is_the_first_of_its_run() -> None:
     assert clean("还\u200b \t款").origin == (0, 2, 4)
 
@@ -88,10 +96,10 @@ def test_the_text_is_what_the_policy_says(raw: str) -> None:
     assert clean(raw, blanks="drop").text == replaced.replace(" ", "")
 
 
-@given(texts, st.sampled_from(["collapse", "drop"]))
-def test_cleaning_twice_changes_nothing_more(raw: str, blanks: str) -> None:
-    once = clean(raw, blanks=blanks).text  # type: ignore[arg-type]
-    assert clean(once, blanks=blanks) == (once, tuple(range(len(once))), {})  # type: ignore[arg-type]
+@given(texts, st.sampled_from(["collapse", "drop"]), st.sampled_from(["narrow", "keep"]))
+def test_cleaning_twice_changes_nothing_more(raw: str, blanks: str, width: str) -> None:
+    once = clean(raw, blanks=blanks, width=width).text  # type: ignore[arg-type]
+    assert clean(once, blanks=blanks, width=width) == (once, tuple(range(len(once))), {})  # type: ignore[arg-type]
 
 
 @given(texts, st.sampled_from(["collapse", "drop"]))

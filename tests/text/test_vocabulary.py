@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letgraph.errors import DataError
-from letgraph.text.vocabulary import CLS, PAD, SEP, SPECIALS, UNK, CharVocabulary
+from letgraph.text.vocabulary import (
+    CLS,
+    PAD,
+    SEP,
+    SPECIALS,
+    UNK,
+    CharVocabulary,
+    PieceVocabulary,
+    in_gluonnlp_order,
+    load_vocabulary,
+    read_pieces,
+)
 
 texts = st.text(st.characters(), max_size=40)  # lone surrogates included
 
@@ -81,3 +92,54 @@ def test_bytes_that_are_not_ascii_are_refused(tmp_path):
 
     with pytest.raises(DataError):
         CharVocabulary.load(path)
+
+
+PIECES = ["[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "!", "款", "##款", "\u2028", "存款"]
+
+
+def test_a_character_has_the_id_of_the_piece_it_is():
+    vocabulary = PieceVocabulary(PIECES)
+
+    assert (len(vocabulary), vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.sep) == (11, 0, 2, 3, 4)
+    assert vocabulary.encode(codes("款!存\u2028")).tolist() == [7, 6, 2, 9]
+
+
+def test_gluonnlp_puts_its_special_tokens_first():
+    ordered = in_gluonnlp_order(PIECES)
+
+    assert ordered == ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[unused1]", *PIECES[6:]]
+    assert in_gluonnlp_order(ordered) == ordered
+
+
+def test_saved_pieces_load_equal(tmp_path):
+    PieceVocabulary(PIECES).save(tmp_path / "vocabulary.json")
+
+    loaded = load_vocabulary(tmp_path / "vocabulary.json")
+
+    assert isinstance(loaded, PieceVocabulary) and loaded.pieces == PIECES
+    with pytest.raises(DataError, match=r"vocabulary\.json: not a vocabulary of characters"):
+        CharVocabulary.load(tmp_path / "vocabulary.json")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "problem"),
+    [([*PIECES, "款"], "'款' comes twice"), (PIECES[:-1][1:], r"no \[PAD\]"), ([], r"no \[PAD\]"), ([1], "nor of")],
+)
+def test_pieces_that_are_no_vocabulary_are_refused(tmp_path, pieces, problem):
+    path = tmp_path / "vocabulary.json"
+    path.write_text(json.dumps({"pieces": pieces}))
+
+    with pytest.raises(DataError, match=problem):
+        load_vocabulary(path)
+
+
+def test_only_a_line_feed_ends_a_piece(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes("\n".join([*PIECES, "\x85", ""]).encode())
+
+    assert read_pieces(path) == [*PIECES, "\x85"]
+    path.write_bytes("[PAD]\n款\n".encode("gbk"))
+    with pytest.raises(DataError, match=r"vocab\.txt:2: not UTF-8"):
+        read_pieces(path)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_pieces(tmp_path / "absent.txt")
