@@ -22,12 +22,13 @@ from harness import Candidate, Row, add_options, as_dict, figure, measure, print
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from letgraph.checkpoint import Checkpoint, Preparation
+from letgraph.checkpoint import Checkpoint
 from letgraph.data.collate import PairBatch
 from letgraph.data.corpora import open_corpus
 from letgraph.errors import run_cli
 from letgraph.inputs import open_knowledge, open_split
 from letgraph.models import LET, LETConfig
+from letgraph.preparation import Preparation
 from letgraph.scoring import pair_lengths
 from letgraph.text.segment import resolve
 from letgraph.text.vocabulary import CharVocabulary

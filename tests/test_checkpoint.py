@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from letgraph.checkpoint import Checkpoint, Preparation
+from letgraph.checkpoint import Checkpoint
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
 from letgraph.models import PRESETS, LETConfig
+from letgraph.preparation import Preparation
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.sememes import SememeVectors
 from letgraph.text.vocabulary import CharVocabulary

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from letgraph.checkpoint import Checkpoint, Preparation
+from letgraph.checkpoint import Checkpoint
 from letgraph.models import LETConfig
+from letgraph.preparation import Preparation
 from letgraph.text.lexicon import load_lexicon
 from letgraph.text.vocabulary import CharVocabulary
 
