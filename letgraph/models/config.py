@@ -19,7 +19,7 @@ from letgraph.schema import Positions, SememeContext
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "encoder_context": ("sentence", "pair"),
     "positions": get_args(Positions),
-    "cls": ("token", "pooled"),
+    "cls_vector": ("token", "pooled"),
     "pooling": get_args(PoolingScore),
     "sememe_context": get_args(SememeContext),
     "directions": get_args(Directions),
@@ -37,7 +37,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "reference": {
         "encoder_context": "pair",
         "positions": "running",
-        "cls": "pooled",
+        "cls_vector": "pooled",
         "boundary_chars": True,
         "pooling": "centred",
         "sememe_context": "sentence",
@@ -79,7 +79,7 @@ class LETConfig(PretrainedConfig):
     encoder_context           "sentence" | "pair"   characters attend inside their sentence, and [CLS] to both; or all
                                                     tokens of the pair attend to each other, with token types
     positions                 "restart" | "running" positions count from [CLS] and again from the first [SEP], or on
-    cls                       "token" | "pooled"    c_CLS is the encoder's vector of [CLS], or tanh(W of it + b)
+    cls_vector                "token" | "pooled"    c_CLS is the encoder's vector of [CLS], or tanh(W of it + b)
     boundary_chars            False | True          begin and end words cover a character node each ([CLS],
                                                     [SEP]); else each has a trained vector
     pooling                   "ffn" | "centred"     score of attentive pooling
@@ -125,7 +125,7 @@ class LETConfig(PretrainedConfig):
         lexicon_hash: str | None = None,
         encoder_context: str = "sentence",
         positions: str = "restart",
-        cls: str = "token",
+        cls_vector: str = "token",
         boundary_chars: bool = False,
         pooling: str = "ffn",
         sememe_context: str = "sense",

@@ -50,7 +50,7 @@ class LET(PreTrainedModel):
         size, encoder_size = config.hidden_size, config.encoder_size
         common = {"clip": config.clip, "kernel": config.kernel}
         pooling = {"score": config.pooling, **common}
-        self.encoder = BertModel(_encoder_config(config), add_pooling_layer=config.cls == "pooled")
+        self.encoder = BertModel(_encoder_config(config), add_pooling_layer=config.cls_vector == "pooled")
         use_fast_dropout(self.encoder)
         self.dropout = PairDropout(config.dropout, config.dropout_mode)
         self.word_pooling = AttentivePooling(encoder_size, size, **pooling)
@@ -149,7 +149,7 @@ class LET(PreTrainedModel):
             input_ids=batch.input_ids, token_type_ids=types, position_ids=batch.position_ids, attention_mask=mask
         )
         tokens = encoded.last_hidden_state
-        return tokens, encoded.pooler_output if self.config.cls == "pooled" else tokens[:, 0]
+        return tokens, encoded.pooler_output if self.config.cls_vector == "pooled" else tokens[:, 0]
 
     def _output(self, logits: Tensor, labels: Tensor | None) -> PairOutput:
         # Softmax over two logits is the sigmoid of their difference, and its cross-entropy is binary cross-entropy.
