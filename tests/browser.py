@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+ENTER, ESCAPE = "\ue007", "\ue00c"  # as WebDriver writes them
 MISSING = "no Chromium with its driver; on Debian: apt-get install chromium chromium-driver"
 
 
@@ -40,6 +41,13 @@ def browser(width: int = 1200, height: int = 900, dark: bool = False) -> Iterato
         yield driver
     finally:
         driver.quit()
+
+
+def press(driver: Any, key: str) -> None:
+    """A key, wherever the focus is."""
+    from selenium.webdriver import ActionChains
+
+    ActionChains(driver).send_keys(key).perform()
 
 
 def console(driver: Any) -> list[str]:
