@@ -63,7 +63,7 @@ def save_picture(view: PairView, path: Path, dpi: int = 150) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    settings: dict[str, Any] = {
+    settings: Any = {
         "font.family": [*families, "sans-serif"] if suffix == ".svg" else families,
         "text.parse_math": False,
         "svg.fonttype": "none",

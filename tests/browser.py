@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-ENTER, ESCAPE = "\ue007", "\ue00c"  # as WebDriver writes them
+TAB, ENTER, ESCAPE = "\ue004", "\ue007", "\ue00c"  # as WebDriver writes them
 MISSING = "no Chromium with its driver; on Debian: apt-get install chromium chromium-driver"
 
 

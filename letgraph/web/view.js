@@ -42,7 +42,9 @@ function draw(views, chosen = 0) {
   if (view.cross) content.push(...heatMaps(view));
   byId("view").replaceChildren(...content);
   select.rest();
-  document.onkeydown = (event) => event.key === "Escape" && select.pin(null);
+  document.onkeydown = (event) => {  // a handler that returned false would keep every other key from its use
+    if (event.key === "Escape") select.pin(null);
+  };
 }
 
 function match(probability) {
