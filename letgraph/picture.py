@@ -214,7 +214,13 @@ def _heat_maps(axes: Axes, view: PairView, y: float) -> None:
         _rectangle(axes, x, line, HEAT * 0.94, HEAT * 0.94, blues(weight), INK if mark else None)
         ink = PAPER if weight > 0.55 else INK
         axes.text(
-            x + HEAT * 0.47, line + HEAT * 0.47, f"{100 * weight:.0f}", size=6, color=ink, ha="center", va="center"
+            x + HEAT * 0.47,
+            line + HEAT * 0.47,
+            f"{100 * weight:.0f}",
+            size=SENSE_SIZE,
+            color=ink,
+            ha="center",
+            va="center",
         )
 
 
