@@ -58,14 +58,17 @@ EXTRAS_REQUIRE = {
     "test": [
         "hypothesis>=6.100",
         "mypy>=2",
+        "pydot>=3",
         "pytest>=8",
         "pytest-xdist>=3.6",
         "ruff>=0.17",
+        "selenium>=4.20",
         "types-PyYAML>=6",
         "types-tqdm>=4.66",
     ],
     "bench": [*PLOTTING, "torch-geometric>=2.6,<3"],
     "viz": PLOTTING,
+    "serve": ["fastapi>=0.115,<1", "pydantic>=2,<3", "starlette>=0.40", "uvicorn>=0.30,<1"],
     # The original pkuseg, which is used in place of spacy-pkuseg when it is there. It has no wheel for this Python and
     # compiles against what is already installed:
     #   pip install numpy Cython setuptools wheel && pip install --no-build-isolation 'letgraph[pkuseg]'
@@ -92,7 +95,7 @@ setup(
         "Typing :: Typed",
     ],
     packages=find_packages(include=["letgraph", "letgraph.*"]),
-    package_data={"letgraph": ["py.typed", "demo/*.tsv", "demo/*.md"]},
+    package_data={"letgraph": ["py.typed", "demo/*.tsv", "demo/*.md", "web/*"]},
     # PyPI has wheels of DGL 1.1 up to Python 3.11; today's numpy, scipy, networkx and pandas need 3.11 or newer.
     python_requires=">=3.11,<3.12",
     install_requires=INSTALL_REQUIRES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -43,6 +43,7 @@ class Lexicon:
     sememes        sememe id -> name, see `sememe_name`
     source         the file, folder or name it was loaded from
     notes          what was skipped, merged or rewritten while loading, one sentence each, to be shown to the user
+    english        sememe name -> its English name, where the source writes ``English|中文``; not part of the identity
     """
 
     words: dict[str, int]
@@ -51,6 +52,7 @@ class Lexicon:
     sememes: list[str]
     source: str
     notes: tuple[str, ...] = ()
+    english: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_senses(cls, senses: Iterable[Sense], source: str, width: Width = "narrow") -> Lexicon:
@@ -62,10 +64,14 @@ class Lexicon:
         senses_of: dict[str, dict[tuple[str, ...], None]] = {}  # dicts for their order
         skipped: list[int] = []
         rewritten: dict[str, str] = {}
+        english: dict[str, str] = {}
         kept = 0
         for row, (word, raw_sememes) in enumerate(senses, 1):
             cleaned = word if _ideographs_only(word) else clean(word, width=width).text
             names = tuple(dict.fromkeys(map(sememe_name, raw_sememes)))
+            for raw in raw_sememes:
+                if "|" in raw and (name := sememe_name(raw)) != raw:
+                    english.setdefault(name, raw.rpartition("|")[0])
             if not cleaned or not names:
                 skipped.append(row)
                 continue
@@ -89,6 +95,7 @@ class Lexicon:
             sememes=list(sememe_ids),
             source=source,
             notes=tuple(_notes(skipped, rewritten, repeated=kept - len(rows))),
+            english=english,
         )
 
     @property

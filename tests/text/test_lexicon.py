@@ -167,3 +167,10 @@ def test_all_of_hownet(tmp_path: Path) -> None:
     assert "(the first is row 1)" in lexicon.notes[0]
     lexicon.save(tmp_path / "lexicon.tsv")
     assert load_lexicon(tmp_path / "lexicon.tsv") == lexicon
+
+
+def test_english_names_are_kept_beside_the_chinese_ones_and_change_no_identity():
+    bilingual = Lexicon.from_senses([("怎么", ["ask|疑问", "manner|方式"]), ("还", ["还"])], "x")
+    chinese = Lexicon.from_senses([("怎么", ["疑问", "方式"]), ("还", ["还"])], "x")
+    assert bilingual.english == {"疑问": "ask", "方式": "manner"}
+    assert chinese.english == {} and chinese == bilingual

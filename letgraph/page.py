@@ -1,0 +1,121 @@
+"""A `PairView` as a web page: one file without a reference to anything outside it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from letgraph import schema
+from letgraph.text.lattice import forward_reach
+from letgraph.view import PairView
+
+
+def page(views: Mapping[str, PairView], *, ask: bool = False) -> bytes:
+    """The page of one pair seen with different segmenters, the first of ``views`` shown first, names as in the switch.
+
+    ``ask``: with a form that asks its own server for other pairs (`letgraph.serve`).
+    """
+    files = {name: _asset(name) for name in ("page.html", "view.css", "view.js")}
+    style, script = files["view.css"], files["view.js"]
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        f"connect-src '{'self' if ask else 'none'}'; base-uri 'none'; form-action 'none'"
+    )
+    data = json.dumps({"ask": ask, "views": page_data(views)}, ensure_ascii=False, separators=(",", ":"))
+    # Inside <script> only "<" can begin something that ends it.
+    parts = {"@csp@": policy, "@style@": style, "@script@": script, "@data@": data.replace("<", "\\u003c")}
+    text = files["page.html"]
+    for mark, content in parts.items():
+        before, after = text.split(mark, 1)
+        text = before + content + after
+    return text.encode("utf-8", "replace")
+
+
+def _asset(name: str) -> str:
+    return resources.files("letgraph").joinpath("web", name).read_text(encoding="utf-8")
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def page_data(views: Mapping[str, PairView]) -> list[dict[str, Any]]:
+    """What the page's script draws, as JSON values.
+
+    For every view: ``name``, ``texts``, ``segmenters``, ``probability`` or None; ``words`` with their ``side`` (0 for
+    a), span, ``ahead`` and ``behind`` (numbers of the words that they reach) and ``senses`` with a weight for each
+    layer; with a model ``cross`` ([a reads b, b reads a], each [reader][read]) and ``matched`` pairs [place in a, place
+    in b].
+    """
+    return [{"name": name, **_view_data(view)} for name, view in views.items()]
+
+
+def _view_data(view: PairView) -> dict[str, Any]:
+    senses = _senses(view)
+    words: list[dict[str, Any]] = []
+    for side, letter in enumerate("ab"):
+        rows = [row for row, node in enumerate(view.nodes[schema.WORD]) if node["sentence"] == letter]
+        nodes = [view.nodes[schema.WORD][row] for row in rows]
+        masks = forward_reach([(node["span_start"], node["span_end"]) for node in nodes])
+        first = len(words) - 1  # the begin word is not drawn, the next one is
+        inner = range(1, len(nodes) - 1)
+        for i in inner:
+            node = nodes[i]
+            words.append(
+                {
+                    "side": side,
+                    "start": node["span_start"],
+                    "end": node["span_end"],
+                    "text": node["text"],
+                    "segmenters": node.get("segmenters", "").split(),
+                    "ahead": [first + j for j in inner if j != i and masks[i] >> j & 1],
+                    "behind": [first + j for j in inner if j != i and masks[j] >> i & 1],
+                    "senses": senses.get(rows[i], []),
+                }
+            )
+    data: dict[str, Any] = {
+        "texts": list(view.texts),
+        "segmenters": list(view.segmenters),
+        "probability": view.probability,
+        "words": words,
+    }
+    if schema.CROSS in view.attention:
+        data |= _cross(view)
+    return data
+
+
+def _senses(view: PairView) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = {}
+    if schema.SENSE not in view.nodes:
+        return found
+    layers = [alpha.mean(1) for _, alpha in sorted(view.attention.get(schema.SENSE_OF, {}).items())]
+    sources, destinations = view.edges[schema.SENSE_OF]
+    for row, (sense, word) in enumerate(zip(sources.tolist(), destinations.tolist(), strict=True)):
+        node = view.nodes[schema.SENSE][sense]
+        entry = {"number": node["number"], "sememes": node["label"], "english": node.get("sememes_english", "")}
+        entry["weights"] = [round(float(layer[row]), 4) for layer in layers]
+        found.setdefault(word, []).append(entry)
+    return found
+
+
+def _cross(view: PairView) -> dict[str, Any]:
+    chars = view.nodes[schema.CHAR]
+    lengths = [len(text) for text in view.texts]
+    cross = [np.zeros((lengths[side], lengths[1 - side])) for side in range(2)]
+    matched = []
+    weights = view.attention[schema.CROSS][0].mean(1)
+    edges = zip(*(ends.tolist() for ends in view.edges[schema.CROSS]), weights, view.matched(), strict=True)
+    for source, destination, weight, mark in edges:
+        read, reader = chars[source], chars[destination]
+        if "text" in read and "text" in reader:
+            side = "ab".index(reader["sentence"])
+            cross[side][reader["span_start"], read["span_start"]] = weight
+            if mark and side == 0:
+                matched.append([reader["span_start"], read["span_start"]])
+    return {"cross": [table.round(4).tolist() for table in cross], "matched": matched}

@@ -1,0 +1,283 @@
+"""One sentence pair as people look at it: nodes with readable names, edges, and what a model made of them.
+
+`view_of` takes a pair out of any `PairBatch`; `look` starts from two raw sentences. Exporters, pictures and pages read
+the `PairView` that both give.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from letgraph import schema
+from letgraph.blocks import Neighbourhood
+from letgraph.checkpoint import Checkpoint
+from letgraph.data.collate import Collator, PairBatch
+from letgraph.errors import LetgraphError
+from letgraph.nn.attention_record import AttentionRecord, record_attention
+from letgraph.text.align import align
+from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, clean, truncate, truncation_warning
+from letgraph.text.features import featurise
+from letgraph.text.lattice import Span
+from letgraph.text.lexicon import Lexicon
+from letgraph.text.segment import Segmenter
+from letgraph.text.vocabulary import CharVocabulary
+
+Node = dict[str, Any]
+WordSpans = Mapping[str, tuple[frozenset[Span], frozenset[Span]]]
+"""Segmenter -> the spans of its words in sentence a and in sentence b."""
+
+
+@dataclass(frozen=True)
+class PairView:
+    """The graph of one pair.
+
+    ``texts``: both sentences as cleaned. ``nodes[ntype]``: attributes of every node (str, int, float or bool; what does
+    not apply is absent). All have ``name``, unique in the graph, ``type``, ``label`` and ``sentence`` ("a" or "b").
+
+    ========  ====================================================================================================
+    char      ``text``, ``span_start``, ``span_end``; ``share``: with a model, the character's weight in its sentence's
+              vector
+    word      ``text``, ``span_start``, ``span_end``, ``segmenters`` that cut it out; begin and end words have
+              ``boundary`` instead of text
+    sense     ``text`` and span of its word, ``number`` among the word's senses from 1, ``sense_id`` of the lexicon,
+              ``sememes``, ``sememes_english``
+    sememe    ``text``, its name, ``english``, ``sememe_id``
+    ========  ====================================================================================================
+
+    Several segmenters or sememes are joined by blanks; a sememe without English name is ``-`` among others' names.
+
+    ``edges[etype]``: source and destination rows of ``nodes``. ``attention[etype][layer]`` (edges, features): α of a
+    model, in the order of the edges; layers of SaGT count from 1, what has no layers is layer 0. ``probability``: that
+    the sentences match, with a model.
+    """
+
+    texts: tuple[str, str]
+    nodes: dict[str, list[Node]]
+    edges: dict[schema.EdgeType, tuple[NDArray[np.int64], NDArray[np.int64]]]
+    attention: dict[schema.EdgeType, dict[int, NDArray[np.float32]]] = field(default_factory=dict)
+    segmenters: tuple[str, ...] = ()
+    probability: float | None = None
+
+    def matched(self) -> NDArray[np.bool_]:
+        """Of every `schema.CROSS` edge, whether its two characters are matched: each has the greatest weight, mean over
+        features, for the other."""
+        sources, destinations = self.edges[schema.CROSS]
+        weights = self.attention[schema.CROSS][0].mean(1)
+        best: dict[int, tuple[float, int]] = {}
+        for source, destination, weight in zip(sources.tolist(), destinations.tolist(), weights.tolist(), strict=True):
+            # Of equal weights the first source wins, whatever the order of the edges.
+            best[destination] = max(best.get(destination, (-1.0, 0)), (weight, -source))
+        chosen = {destination: -source for destination, (_, source) in best.items()}
+        pairs = zip(sources.tolist(), destinations.tolist(), strict=True)
+        return np.array([chosen[j] == i and chosen[i] == j for i, j in pairs], bool)
+
+
+def look(
+    a: str,
+    b: str,
+    segmenters: Sequence[Segmenter],
+    lexicon: Lexicon | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> PairView:
+    """The view of two raw sentences: their lattice by ``segmenters``, their senses by ``lexicon``.
+
+    With ``checkpoint`` its model adds weights and probability; sentences are cleaned and cut off as for its training,
+    and ``lexicon`` only adds English names of sememes. Raises `LetgraphError` for a sentence of which cleaning leaves
+    nothing; warns on stderr where one is cut off.
+    """
+    english = lexicon.english if lexicon else {}
+    if checkpoint is not None:
+        lexicon = checkpoint.lexicon and replace(checkpoint.lexicon, english=english or checkpoint.lexicon.english)
+    texts = _cleaned(a, b, checkpoint)
+    table = featurise(texts, segmenters, lexicon)
+    if checkpoint is not None:
+        collator = checkpoint.collator
+    else:
+        collator = Collator(CharVocabulary([]), senses=lexicon is not None)
+    if collator.senses and lexicon is not None:  # a model may do without the sememe nodes; who looks does not
+        collator = replace(collator, sense_sememes=lexicon.sense_sememes)
+    batch = collator(table)
+    cuts = [{s.name: frozenset(align(text, s.cut(text))) for s in segmenters} for text in texts]
+    words = {s.name: (cuts[0][s.name], cuts[1][s.name]) for s in segmenters}
+    if checkpoint is None:
+        return view_of(batch, lexicon=lexicon, words=words)
+    model = checkpoint.model.eval()
+    batch = batch.to(model.device)
+    with torch.inference_mode(), record_attention(model) as records:
+        probability = float(torch.sigmoid(model(batch).logits.double())[0])
+        return view_of(batch, lexicon=lexicon, words=words, records=records, probability=probability)
+
+
+def look_by_segmenter(
+    a: str,
+    b: str,
+    segmenters: Sequence[Segmenter],
+    lexicon: Lexicon | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> dict[str, PairView]:
+    """`look` with all segmenters together, then with each alone; by their names."""
+    views = {"+".join(s.name for s in segmenters): look(a, b, segmenters, lexicon, checkpoint)}
+    for segmenter in segmenters if len(segmenters) > 1 else ():
+        views[segmenter.name] = look(*next(iter(views.values())).texts, [segmenter], lexicon, checkpoint)
+    return views
+
+
+def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[str, str]:
+    longest = checkpoint.preparation.max_characters if checkpoint else DEFAULT_MAX_CHARACTERS
+    blanks = checkpoint.preparation.blanks if checkpoint else "collapse"
+    texts: list[str] = []
+    changes: Counter[str] = Counter()
+    for name, raw in (("a", a), ("b", b)):
+        cleaned = truncate(clean(raw, blanks=blanks), longest)
+        if not cleaned.text:
+            raise LetgraphError(f"sentence {name} is empty after cleaning; give one with a character to show")
+        changes.update(cleaned.changes)
+        texts.append(cleaned.text)
+    if warning := truncation_warning(changes, longest):
+        print(f"warning: {warning}", file=sys.stderr)
+    return texts[0], texts[1]
+
+
+def view_of(
+    batch: PairBatch,
+    index: int = 0,
+    *,
+    lexicon: Lexicon | None = None,
+    words: WordSpans | None = None,
+    records: Sequence[AttentionRecord] = (),
+    probability: float | None = None,
+) -> PairView:
+    """Pair ``index`` of a batch.
+
+    ``lexicon``: names the sememes. ``words``: names the segmenters of a word. ``records``: from `record_attention`
+    around the model's run on this batch.
+    """
+    if not 0 <= index < len(batch):
+        raise IndexError(f"pair {index} of a batch of {len(batch)}")
+    mine = {ntype: (pair == index).nonzero().squeeze(1).cpu() for ntype, pair in batch.pair.items()}
+    first = {ntype: int(nodes[0]) if len(nodes) else 0 for ntype, nodes in mine.items()}
+    edges: dict[schema.EdgeType, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+    attention: dict[schema.EdgeType, dict[int, NDArray[np.float32]]] = {}
+    for etype, neighbourhood in batch.edges.items():
+        kept, sources, destinations = _edges_of(neighbourhood, mine[etype[2]])
+        edges[etype] = (sources - first[etype[0]], destinations - first[etype[2]])
+        layers = {_layer(r.module): _alpha(r)[kept] for r in records if r.neighbourhood is neighbourhood}
+        if layers:
+            attention[etype] = layers
+    columns = {
+        ntype: {name: values.cpu()[nodes].tolist() for name, values in batch.graph.nodes[ntype].data.items()}
+        for ntype, nodes in mine.items()
+    }
+    chars, texts = _chars(columns[schema.CHAR])
+    shifted = any(code < 0 for code in columns[schema.CHAR]["code"])
+    nodes = {schema.CHAR: chars, schema.WORD: _words(columns[schema.WORD], texts, shifted, words or {})}
+    if schema.SENSE in columns:
+        of = dict(zip(*(ends.tolist() for ends in edges[schema.SENSE_OF]), strict=True))
+        nodes[schema.SENSE] = _senses(columns[schema.SENSE]["sense"], of, nodes[schema.WORD], lexicon)
+    if schema.SEMEME in columns:
+        nodes[schema.SEMEME] = _sememes(columns[schema.SEMEME], lexicon)
+    for record in records:
+        if record.neighbourhood is batch.sentences:
+            kept, sources, _ = _edges_of(record.neighbourhood, torch.tensor([2 * index, 2 * index + 1]))
+            for char, share in zip(sources - first[schema.CHAR], _alpha(record)[kept].mean(1).tolist(), strict=True):
+                chars[char]["share"] = share
+    return PairView(texts, nodes, edges, attention, tuple(words or ()), probability)
+
+
+def _edges_of(neighbourhood: Neighbourhood, destinations: torch.Tensor) -> tuple[NDArray, NDArray, NDArray]:
+    """The edges into ``destinations``, as numbers among all edges, sources and destinations, sorted by both."""
+    sources, ends = (part.cpu().numpy() for part in neighbourhood.edges)
+    kept = np.flatnonzero(np.isin(ends, destinations.numpy()))
+    kept = kept[np.lexsort((sources[kept], ends[kept]))]
+    return kept, sources[kept], ends[kept]
+
+
+def _alpha(record: AttentionRecord) -> NDArray[np.float32]:
+    return record.weights().flatten(1).float().cpu().numpy()
+
+
+def _layer(module: str) -> int:
+    """1 of ``sagt.layers.0.word_step``; 0 of what stands in no such list."""
+    parts = module.split(".")
+    return int(parts[parts.index("layers") + 1]) + 1 if "layers" in parts else 0
+
+
+def _chars(columns: Mapping[str, list[int]]) -> tuple[list[Node], tuple[str, str]]:
+    texts = ["", ""]
+    nodes: list[Node] = []
+    for code, side in zip(columns["code"], columns["sentence"], strict=True):
+        node: Node = {"type": schema.CHAR, "sentence": "ab"[side]}
+        if code < 0:  # [CLS] or [SEP] in the place of a character, which a begin or an end word covers
+            edge = "end" if any(n["sentence"] == "ab"[side] for n in nodes) else "begin"
+            node |= {"name": f"{'ab'[side]}:[{edge}]", "label": f"[{edge}]", "boundary": edge}
+        else:
+            place = len(texts[side])
+            node |= {"name": f"{'ab'[side]}:{chr(code)}[{place}]", "label": chr(code), "text": chr(code)}
+            node |= {"span_start": place, "span_end": place + 1}
+            texts[side] += chr(code)
+        nodes.append(node)
+    return nodes, (texts[0], texts[1])
+
+
+def _words(columns: Mapping[str, list[int]], texts: Sequence[str], shifted: bool, words: WordSpans) -> list[Node]:
+    nodes: list[Node] = []
+    last = len(columns["sentence"]) - 1
+    sides = columns["sentence"]
+    for row, (start, end, side) in enumerate(zip(columns["start"], columns["end"], sides, strict=True)):
+        node: Node = {"type": schema.WORD, "sentence": "ab"[side]}
+        opens, closes = row == 0 or sides[row - 1] != side, row == last or sides[row + 1] != side
+        if opens or closes:
+            edge = "begin" if opens else "end"
+            place = 0 if opens else len(texts[side])
+            node |= {"name": f"{'ab'[side]}:{edge}", "label": edge, "boundary": edge}
+            node |= {"span_start": place, "span_end": place}
+        else:
+            start, end = start - shifted, end - shifted
+            text = texts[side][start:end]
+            node |= {"name": f"{'ab'[side]}:{text}[{start}:{end}]", "label": text, "text": text}
+            node |= {"span_start": start, "span_end": end}
+            if found := [name for name, spans in words.items() if (start, end) in spans[side]]:
+                node["segmenters"] = " ".join(found)
+        nodes.append(node)
+    return nodes
+
+
+def _senses(ids: Sequence[int], word_of: Mapping[int, int], words: list[Node], lexicon: Lexicon | None) -> list[Node]:
+    nodes: list[Node] = []
+    counts: Counter[int] = Counter()
+    for row, sense in enumerate(ids):
+        word = words[word_of[row]]
+        counts[word_of[row]] += 1
+        number = counts[word_of[row]]
+        node: Node = {"type": schema.SENSE, "name": f"{word['name']}#{number}", "label": f"#{number}"}
+        node |= {key: word[key] for key in ("sentence", "text", "span_start", "span_end")}
+        node |= {"number": number, "sense_id": sense}
+        if lexicon is not None:
+            names = lexicon.sememes_of_sense(sense)
+            node["sememes"] = node["label"] = " ".join(names)
+            if any(name in lexicon.english for name in names):
+                node["sememes_english"] = " ".join(lexicon.english.get(name, "-") for name in names)
+        nodes.append(node)
+    return nodes
+
+
+def _sememes(columns: Mapping[str, list[int]], lexicon: Lexicon | None) -> list[Node]:
+    nodes: list[Node] = []
+    counts: Counter[int] = Counter()
+    for sememe, side in zip(columns["sememe"], columns["sentence"], strict=True):
+        text = lexicon.sememes[sememe] if lexicon else f"#{sememe}"
+        node: Node = {"type": schema.SEMEME, "name": f"{'ab'[side]}:sememe {counts[side]} {text}", "label": text}
+        node |= {"sentence": "ab"[side], "text": text, "sememe_id": sememe}
+        if lexicon is not None and text in lexicon.english:
+            node["english"] = lexicon.english[text]
+        counts[side] += 1
+        nodes.append(node)
+    return nodes
