@@ -49,7 +49,7 @@ class PairView:
               ``boundary`` instead of text
     sense     ``text`` and span of its word, ``number`` among the word's senses from 1, ``sense_id`` of the lexicon,
               ``sememes``, ``sememes_english``
-    sememe    ``text``, its name, ``english``, ``sememe_id``
+    sememe    ``text``, its name, ``english``, ``sememe_id`` (-1 of the dummy of preset ``reference``)
     ========  ====================================================================================================
 
     Several segmenters or sememes are joined by blanks; a sememe without English name is ``-`` among others' names.
@@ -131,12 +131,13 @@ def look_by_segmenter(
 
 
 def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[str, str]:
-    longest = checkpoint.preparation.max_characters if checkpoint else DEFAULT_MAX_CHARACTERS
-    blanks = checkpoint.preparation.blanks if checkpoint else "collapse"
+    preparation = checkpoint.preparation if checkpoint else None
+    longest = preparation.max_characters if preparation else DEFAULT_MAX_CHARACTERS
+    policy: dict[str, Any] = {"blanks": preparation.blanks, "width": preparation.width} if preparation else {}
     texts: list[str] = []
     changes: Counter[str] = Counter()
     for name, raw in (("a", a), ("b", b)):
-        cleaned = truncate(clean(raw, blanks=blanks), longest)
+        cleaned = truncate(clean(raw, **policy), longest)
         if not cleaned.text:
             raise LetgraphError(f"sentence {name} is empty after cleaning; give one with a character to show")
         changes.update(cleaned.changes)
@@ -183,7 +184,7 @@ def view_of(
         of = dict(zip(*(ends.tolist() for ends in edges[schema.SENSE_OF]), strict=True))
         nodes[schema.SENSE] = _senses(columns[schema.SENSE]["sense"], of, nodes[schema.WORD], lexicon)
     if schema.SEMEME in columns:
-        nodes[schema.SEMEME] = _sememes(columns[schema.SEMEME], lexicon)
+        nodes[schema.SEMEME] = _sememes(columns[schema.SEMEME], set(edges[schema.SEMEME_OF][0].tolist()), lexicon)
     for record in records:
         if record.neighbourhood is batch.sentences:
             kept, sources, _ = _edges_of(record.neighbourhood, torch.tensor([2 * index, 2 * index + 1]))
@@ -269,11 +270,18 @@ def _senses(ids: Sequence[int], word_of: Mapping[int, int], words: list[Node], l
     return nodes
 
 
-def _sememes(columns: Mapping[str, list[int]], lexicon: Lexicon | None) -> list[Node]:
+def _sememes(columns: Mapping[str, list[int]], of_senses: set[int], lexicon: Lexicon | None) -> list[Node]:
+    """``of_senses``: the nodes that some sense has. Where one is not, it is the dummy, number 0, and the lexicon's
+    sememes are counted from 1."""
     nodes: list[Node] = []
     counts: Counter[int] = Counter()
-    for sememe, side in zip(columns["sememe"], columns["sentence"], strict=True):
-        text = lexicon.sememes[sememe] if lexicon else f"#{sememe}"
+    dummies = int(len(of_senses) < len(columns["sememe"]))
+    for row, (number, side) in enumerate(zip(columns["sememe"], columns["sentence"], strict=True)):
+        sememe = number - dummies
+        if row not in of_senses:
+            text = "dummy"
+        else:
+            text = lexicon.sememes[sememe] if lexicon else f"#{sememe}"
         node: Node = {"type": schema.SEMEME, "name": f"{'ab'[side]}:sememe {counts[side]} {text}", "label": text}
         node |= {"sentence": "ab"[side], "text": text, "sememe_id": sememe}
         if lexicon is not None and text in lexicon.english:
