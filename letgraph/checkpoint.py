@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 import torch
+from transformers import PretrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from letgraph.data.collate import Collator
 from letgraph.errors import DataError, LetgraphError
-from letgraph.models import MODELS, LETConfig
-from letgraph.models.let import LET
+from letgraph.models import MODELS
 from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.segment import load_segmenter
@@ -74,7 +74,7 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    model: LET
+    model: PreTrainedModel
     vocabulary: CharVocabulary
     lexicon: Lexicon | None
     preparation: Preparation
@@ -82,7 +82,7 @@ class Checkpoint:
     @classmethod
     def create(
         cls,
-        config: LETConfig,
+        config: PretrainedConfig,
         vocabulary: CharVocabulary,
         lexicon: Lexicon | None,
         vectors: SememeVectors | None,
@@ -100,7 +100,7 @@ class Checkpoint:
             config.lexicon_hash = lexicon.hash
             if matched is not None:
                 config.num_known_sememes, config.sememe_size = int(matched[1].sum()), matched[0].shape[1]
-        model = MODELS[config.model_type](config)
+        model: Any = MODELS[config.model_type](config)
         if lexicon is not None:
             model.senses.load_lexicon(
                 torch.from_numpy(lexicon.sense_sememes.offsets), torch.from_numpy(lexicon.sense_sememes.values)
@@ -170,9 +170,9 @@ class Checkpoint:
         return cls(model, vocabulary, lexicon, preparation)
 
 
-def _check_positions(max_positions: int, preparation: Preparation) -> None:
+def _check_positions(max_positions: int | None, preparation: Preparation) -> None:
     needed = preparation.max_characters + 2
-    if max_positions < needed:
+    if max_positions is not None and max_positions < needed:
         raise LetgraphError(
             f"max_positions {max_positions}: sentences have up to {preparation.max_characters} characters and "
             f"two special tokens; it has to be {needed} or more"
@@ -185,7 +185,7 @@ def _load_lexicon(path: Path) -> Lexicon:
     return load_lexicon(path)
 
 
-def _load_model(folder: Path, model_class: type[LET]) -> LET:
+def _load_model(folder: Path, model_class: type[PreTrainedModel]) -> PreTrainedModel:
     weights = folder / "model.safetensors"
     if not weights.is_file():
         raise DataError(weights, None, "no such file", _MEND)

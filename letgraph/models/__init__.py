@@ -1,9 +1,18 @@
 """Models: one file each, all ``forward(batch, labels=None) -> PairOutput``."""
 
-from letgraph.models.config import PRESETS, LETConfig
-from letgraph.models.let import LET, PairOutput
+from transformers import PreTrainedModel
 
-MODELS = {LETConfig.model_type: LET}
+from letgraph.models.bilstm import SiameseBiLSTM, SiameseBiLSTMConfig
+from letgraph.models.config import PRESETS, LETConfig
+from letgraph.models.let import LET
+from letgraph.models.output import PairOutput
+from letgraph.models.textcnn import TextCNN, TextCNNConfig
+
+MODELS: dict[str, type[PreTrainedModel]] = {
+    LETConfig.model_type: LET,
+    TextCNNConfig.model_type: TextCNN,
+    SiameseBiLSTMConfig.model_type: SiameseBiLSTM,
+}
 """The registry, by ``model_type`` of the configuration."""
 
 __all__ = ["LET", "MODELS", "PRESETS", "LETConfig", "PairOutput"]
