@@ -4,6 +4,7 @@ from transformers import PreTrainedModel
 
 from letgraph.models.bilstm import SiameseBiLSTM, SiameseBiLSTMConfig
 from letgraph.models.config import PRESETS, LETConfig
+from letgraph.models.esim import ESIM, ESIMConfig
 from letgraph.models.let import LET
 from letgraph.models.output import PairOutput
 from letgraph.models.textcnn import TextCNN, TextCNNConfig
@@ -12,6 +13,7 @@ MODELS: dict[str, type[PreTrainedModel]] = {
     LETConfig.model_type: LET,
     TextCNNConfig.model_type: TextCNN,
     SiameseBiLSTMConfig.model_type: SiameseBiLSTM,
+    ESIMConfig.model_type: ESIM,
 }
 """The registry, by ``model_type`` of the configuration."""
 
