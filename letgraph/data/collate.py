@@ -18,6 +18,7 @@ from letgraph.blocks import Neighbourhood, NodeBlocks, bucket_by_size, bucket_pa
 from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
 from letgraph.ragged import Ragged, offsets_of, ranges
 from letgraph.text.features import SentenceTable
+from letgraph.text.lattice import fewest_words
 from letgraph.text.vocabulary import CLS, PAD, SEP, CharVocabulary
 
 
@@ -31,6 +32,8 @@ class PairBatch:
     word of every sentence. ``input_ids``, ``token_type_ids``, ``position_ids``, ``attention_mask`` (B, L): ``[CLS] a
     [SEP] b [SEP]``; positions restart with b. ``char_token`` (characters,): where a character stands in the flattened
     (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
+    ``word_of_char`` (characters,), where it was asked for: the batch's words, when each sentence is cut into the fewest
+    (`letgraph.text.lattice.fewest_words`), numbered through, and of each character which it belongs to.
     """
 
     graph: dgl.DGLGraph
@@ -45,6 +48,7 @@ class PairBatch:
     char_token: Tensor
     senses: Tensor
     labels: Tensor | None = None
+    word_of_char: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -88,7 +92,7 @@ class Collator:
     """Builds a `PairBatch` from a table of 2B sentences.
 
     ``senses``, ``sense_sememes``, ``sememe_context`` and ``boundary_chars`` choose the graph, see
-    `letgraph.data.graph.build_arrays`.
+    `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``.
     """
 
     vocabulary: CharVocabulary
@@ -96,6 +100,7 @@ class Collator:
     sense_sememes: Ragged | None = None
     sememe_context: schema.SememeContext = "sense"
     boundary_chars: bool = False
+    word_path: bool = False
 
     def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
         arrays = build_arrays(
@@ -115,6 +120,7 @@ class Collator:
             boundary=torch.from_numpy(_boundary(arrays.counts[schema.WORD])),
             senses=torch.from_numpy(senses),
             labels=None if labels is None else torch.as_tensor(np.asarray(labels), dtype=torch.float32),
+            word_of_char=torch.from_numpy(_word_of_char(table)) if self.word_path else None,
             **self._tokens(table),
         )
 
@@ -152,6 +158,14 @@ class Collator:
 def _pairs(counts: NDArray[np.integer]) -> Tensor:
     """The pair of every node, from the nodes of every sentence."""
     return torch.from_numpy(np.repeat(np.arange(len(counts)) // 2, counts))
+
+
+def _word_of_char(table: SentenceTable) -> NDArray[np.int64]:
+    lengths = []
+    for row, length in enumerate(table.chars.lengths.tolist()):
+        spans = zip(table.word_start[row].tolist(), table.word_end[row].tolist(), strict=True)
+        lengths += [end - start for start, end in fewest_words(length, spans)]
+    return np.repeat(np.arange(len(lengths)), lengths)
 
 
 def _to_sentences(chars: NDArray[np.integer]) -> Neighbourhood:

@@ -3,6 +3,7 @@
 from transformers import PreTrainedModel
 
 from letgraph.models.bilstm import SiameseBiLSTM, SiameseBiLSTMConfig
+from letgraph.models.bimpm import BiMPM, BiMPMConfig
 from letgraph.models.config import PRESETS, LETConfig
 from letgraph.models.esim import ESIM, ESIMConfig
 from letgraph.models.let import LET
@@ -13,6 +14,7 @@ MODELS: dict[str, type[PreTrainedModel]] = {
     LETConfig.model_type: LET,
     TextCNNConfig.model_type: TextCNN,
     SiameseBiLSTMConfig.model_type: SiameseBiLSTM,
+    BiMPMConfig.model_type: BiMPM,
     ESIMConfig.model_type: ESIM,
 }
 """The registry, by ``model_type`` of the configuration."""
