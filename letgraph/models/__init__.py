@@ -6,6 +6,7 @@ from letgraph.models.bilstm import SiameseBiLSTM, SiameseBiLSTMConfig
 from letgraph.models.bimpm import BiMPM, BiMPMConfig
 from letgraph.models.config import PRESETS, LETConfig
 from letgraph.models.esim import ESIM, ESIMConfig
+from letgraph.models.lattice_cnn import LatticeCNN, LatticeCNNConfig
 from letgraph.models.let import LET
 from letgraph.models.output import PairOutput
 from letgraph.models.textcnn import TextCNN, TextCNNConfig
@@ -14,6 +15,7 @@ MODELS: dict[str, type[PreTrainedModel]] = {
     LETConfig.model_type: LET,
     TextCNNConfig.model_type: TextCNN,
     SiameseBiLSTMConfig.model_type: SiameseBiLSTM,
+    LatticeCNNConfig.model_type: LatticeCNN,
     BiMPMConfig.model_type: BiMPM,
     ESIMConfig.model_type: ESIM,
 }
