@@ -72,6 +72,7 @@ class LET(PreTrainedModel):
             directions=config.directions,
             word_ffn=config.word_ffn,
             activation=config.activation,
+            attention=config.attention,
             **common,
         )
         self.char_pooling = AttentivePooling(size, size, **pooling)
