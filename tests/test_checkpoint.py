@@ -13,8 +13,10 @@ import torch
 from letgraph.checkpoint import Checkpoint, Preparation
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
+from letgraph.models import MODELS
 from letgraph.text.lexicon import Lexicon, load_lexicon
-from tests.tiny import tiny_checkpoint
+from letgraph.text.vocabulary import CharVocabulary
+from tests.tiny import CHARACTERS, tiny_checkpoint
 
 FILES = ["config.json", "model.safetensors", "vocabulary.json", "lexicon.tsv", "preparation.json"]
 PAIRS = [("花呗怎么还款", "怎么还花呗"), ("我的银行卡丢了", "银行卡怎么办理")]
@@ -60,6 +62,22 @@ def test_what_is_saved_comes_back(tmp_path, settings):
     assert all(torch.equal(value, weights[name]) for name, value in before.model.state_dict().items())
     # Not to the last bit: that depends on where the weights lie in memory.
     np.testing.assert_allclose(Matcher(before, "cpu").predict(PAIRS), Matcher(after, "cpu").predict(PAIRS), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", sorted(set(MODELS) - {"let"}))
+def test_a_baseline_comes_back_without_a_lexicon_and_takes_sentences_of_any_length(tmp_path, kind):
+    config = MODELS[kind].config_class(hidden_size=8, embedding_size=8)
+    vocabulary, preparation = CharVocabulary(list(CHARACTERS)), Preparation.current(("jieba",))
+    before = Checkpoint.create(config, vocabulary, None, None, preparation)
+    before.save(tmp_path)
+
+    after = Checkpoint.load(tmp_path)
+
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES} - {"lexicon.tsv"}
+    assert after.model.config.to_json_string() == before.model.config.to_json_string()
+    pairs = [*PAIRS, ("款" * 254, "还" * 100)]
+    np.testing.assert_allclose(Matcher(before, "cpu").predict(pairs), Matcher(after, "cpu").predict(pairs), rtol=1e-6)
+    assert "without senses" in refused(tmp_path, lexicon=load_lexicon("demo"))
 
 
 def test_saving_again_replaces_and_leaves_nothing_else(saved, copy):
