@@ -19,12 +19,12 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from transformers import PretrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from letgraph.data.collate import Collator
 from letgraph.errors import DataError, LetgraphError
-from letgraph.models import MODELS, LETConfig
-from letgraph.models.let import LET
+from letgraph.models import MODELS
 from letgraph.preparation import Preparation
 from letgraph.text.clean import Width
 from letgraph.text.lexicon import Lexicon, load_lexicon
@@ -36,7 +36,7 @@ _MEND = "give a folder that letgraph.train wrote, or letgraph.convert with --voc
 
 @dataclass(frozen=True)
 class Checkpoint:
-    model: LET
+    model: PreTrainedModel
     vocabulary: Vocabulary
     lexicon: Lexicon | None
     preparation: Preparation
@@ -44,7 +44,7 @@ class Checkpoint:
     @classmethod
     def create(
         cls,
-        config: LETConfig,
+        config: PretrainedConfig,
         vocabulary: Vocabulary,
         lexicon: Lexicon | None,
         sememe_vectors: SememeVectors | None,
@@ -63,7 +63,7 @@ class Checkpoint:
             config.lexicon_hash = lexicon.hash
             if matched is not None:
                 config.num_known_sememes, config.sememe_size = int(matched[1].sum()), matched[0].shape[1]
-        model = MODELS[config.model_type](config)
+        model: Any = MODELS[config.model_type](config)
         if lexicon is not None:
             model.senses.load_lexicon(
                 torch.from_numpy(lexicon.sense_sememes.offsets), torch.from_numpy(lexicon.sense_sememes.values)
@@ -138,8 +138,8 @@ class Checkpoint:
             )
 
 
-def save_model(model: LET, folder: str | os.PathLike[str]) -> None:
-    """Write config.json and model.safetensors only, for `LET.from_pretrained` and not for `Checkpoint.load`."""
+def save_model(model: PreTrainedModel, folder: str | os.PathLike[str]) -> None:
+    """Write config.json and model.safetensors only, for `from_pretrained` and not for `Checkpoint.load`."""
     with _whole_files(Path(folder)) as unfinished:
         model.save_pretrained(unfinished)
 
@@ -164,7 +164,7 @@ def _load_lexicon(path: Path, width: Width) -> Lexicon:
     return load_lexicon(path, width=width)
 
 
-def _load_model(folder: Path, model_class: type[LET]) -> LET:
+def _load_model(folder: Path, model_class: type[PreTrainedModel]) -> PreTrainedModel:
     weights = folder / "model.safetensors"
     if not weights.is_file():
         raise DataError(weights, None, "no such file", _MEND)

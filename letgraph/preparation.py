@@ -68,8 +68,10 @@ class Preparation:
         names = ("blanks", "width", "max_characters", "max_tokens")
         return {name: getattr(self, name) for name in names}
 
-    def check_positions(self, max_positions: int, positions: str) -> None:
-        """Raises `LetgraphError` where an encoder has too few positions for the longest pairs."""
+    def check_positions(self, max_positions: int | None, positions: str) -> None:
+        """Raises `LetgraphError` where an encoder has too few positions for the longest pairs; None: it has no end."""
+        if max_positions is None:
+            return
         if positions == "restart":
             needed, why = self.max_characters + 2, "sentences"
         else:

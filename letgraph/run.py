@@ -110,7 +110,7 @@ def _claim(settings: Settings, processes: Processes) -> Path:
             raise LetgraphError(
                 f"{folder} holds a run already; go on with it by --resume auto, or name another --output-dir"
             )
-        old, new = json.loads(before.read_text(encoding="utf-8")), settings.to_dict()
+        old, new = {"model": "let"} | json.loads(before.read_text(encoding="utf-8")), settings.to_dict()
         changed = [name for name in new if name not in REPEATABLE and old.get(name) != new[name]]
         if changed:
             name = changed[0]
@@ -132,7 +132,7 @@ def _open_inputs(settings: Settings) -> Inputs:
     if TRAIN not in corpus.splits:
         raise LetgraphError(f"corpus {corpus.name} has no training split; it has {', '.join(corpus.splits)}")
     knowledge = None
-    if settings.model.senses:
+    if settings.needs_lexicon:
         vectors = Path(data.sememe_vectors) if data.sememe_vectors else None
         knowledge = open_knowledge(data.dataset, data_dir, data.hownet, vectors, preparation.width)
     splits = {
@@ -167,8 +167,8 @@ def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
         inputs.preparation,
     )
     config, weights = checkpoint.model.config, sum(p.numel() for p in checkpoint.model.parameters())
-    print(f"LET ({settings.model.preset}): {weights:,} parameters, {len(vocabulary):,} characters")
-    if config.num_sememes:
+    print(f"{settings.model.title}: {weights:,} parameters, {len(vocabulary):,} characters")
+    if knowledge and config.num_sememes:
         print(f"  {config.num_known_sememes:,} of {config.num_sememes:,} sememes have a pre-trained vector")
     return checkpoint
 

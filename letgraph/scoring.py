@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, precision_recall_fscore_support, roc_auc_score
+from transformers import PreTrainedModel
 
 from letgraph.data.collate import Collator, interleave
 from letgraph.data.store import PreparedPairs
 from letgraph.errors import LetgraphError
-from letgraph.models.let import LET
 from letgraph.text.features import SentenceTable
 
 Progress = Callable[[int], object]
@@ -35,14 +35,14 @@ Pairs = PreparedPairs | SentencePairs
 
 
 @torch.inference_mode()
-def score_table(model: LET, collator: Collator, table: SentenceTable) -> NDArray[np.float64]:
+def score_table(model: PreTrainedModel, collator: Collator, table: SentenceTable) -> NDArray[np.float64]:
     """Probabilities (B,) of the pairs of a table of 2B sentences; the model must be in evaluation mode."""
     batch = collator(table).to(model.device)
     return torch.sigmoid(model(batch).logits.double()).cpu().numpy()
 
 
 def score_pairs(
-    model: LET, collator: Collator, pairs: Pairs, batch_size: int = 128, progress: Progress = lambda n: None
+    model: PreTrainedModel, collator: Collator, pairs: Pairs, batch_size: int = 128, progress: Progress = lambda n: None
 ) -> NDArray[np.float64]:
     """Probabilities of all pairs, in their order. ``progress`` is called with the size of every batch done.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import difflib
 import sys
-from argparse import SUPPRESS, ArgumentDefaultsHelpFormatter
-from collections.abc import Sequence
+from argparse import SUPPRESS, ArgumentDefaultsHelpFormatter, Namespace
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import yaml
-from transformers import HfArgumentParser
+from transformers import HfArgumentParser, PretrainedConfig
 
 from letgraph.errors import DataError, LetgraphError
-from letgraph.models.config import PRESETS, LETConfig
+from letgraph.models import MODELS, PRESETS, LETConfig
 
 RECIPES: dict[str | None, dict[str, float]] = {
     None: {"epochs": 6.0, "batch_size": 32},
@@ -26,6 +26,9 @@ demo, whose three passes fit into the minutes that a demonstration may take."""
 
 OWN_FLAGS = {"senses": "--no-senses", "gru": "--no-gru", "num_layers": "--layers"}
 """Settings of `LETConfig` that have a flag of their own."""
+
+LET_ONLY = ("preset", "senses", "gru", "layers", "hownet", "sememe_vectors")
+"""Settings of LET alone: a baseline has neither these parts nor senses."""
 
 
 def _setting(default: Any, help: str, **metadata: Any) -> Any:
@@ -54,18 +57,25 @@ class DataSettings:
 
 @dataclass
 class ModelSettings:
-    """Which LET."""
+    """Which model: LET in one of its variants, or a baseline."""
 
     _argument_group_name = "model"
 
+    model: str = _setting("let", f"one of {', '.join(MODELS)}")
     preset: str = _setting("paper", f"{' or '.join(PRESETS)} (the authors' program)")
     senses: bool = _setting(True, "use HowNet senses")
     gru: bool = _setting(True, "update words and senses by GRU cells")
     layers: int = _setting(2, "layers of SaGT")
     set: list[str] = field(
         default_factory=list,
-        metadata={"help": "further settings of LETConfig as NAME=VALUE, e.g. pooling=centred dropout=0.1"},
+        metadata={"help": "further settings of the model as NAME=VALUE, e.g. pooling=centred dropout=0.1"},
     )
+
+    @property
+    def title(self) -> str:
+        """For people to read."""
+        name = MODELS[self.model].__name__
+        return f"{name} ({self.preset})" if self.model == LETConfig.model_type else name
 
 
 @dataclass
@@ -99,22 +109,33 @@ class Settings:
     training: TrainingSettings
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings by name, flat."""
-        return {**asdict(self.data), **asdict(self.model), **asdict(self.training)}
+        """All settings by name, flat; for a baseline without those of LET alone."""
+        values = {**asdict(self.data), **asdict(self.model), **asdict(self.training)}
+        is_let = self.model.model == LETConfig.model_type
+        return values if is_let else {name: value for name, value in values.items() if name not in LET_ONLY}
 
-    def model_config(self) -> LETConfig:
+    @property
+    def needs_lexicon(self) -> bool:
+        return self.model.model == LETConfig.model_type and self.model.senses
+
+    def model_config(self) -> PretrainedConfig:
         """The model's configuration, without the sizes that follow from the data."""
-        known = {name for name in vars(LETConfig()) if not name.startswith("_")}
-        overrides = {"senses": self.model.senses, "gru": self.model.gru, "num_layers": self.model.layers}
+        kind: Any = MODELS[self.model.model].config_class
+        own_flags = OWN_FLAGS if kind is LETConfig else {}
+        known = {name for name in vars(kind()) if not name.startswith("_")}
+        overrides: dict[str, Any] = {}
         for item in self.model.set:
             name, equals, value = item.partition("=")
             if not equals:
                 raise LetgraphError(f"--set {item}: write NAME=VALUE")
-            if name in OWN_FLAGS:
-                raise LetgraphError(f"--set {item}: use {OWN_FLAGS[name]}")
+            if name in own_flags:
+                raise LetgraphError(f"--set {item}: use {own_flags[name]}")
             if name not in known:
-                raise LetgraphError(f"--set {item}: LETConfig has no setting {name!r}{_nearest(name, known)}")
+                raise LetgraphError(f"--set {item}: {kind.__name__} has no setting {name!r}{_nearest(name, known)}")
             overrides[name] = yaml.safe_load(value)
+        if kind is not LETConfig:
+            return kind(**overrides)
+        overrides |= {"senses": self.model.senses, "gru": self.model.gru, "num_layers": self.model.layers}
         return LETConfig.from_preset(self.model.preset, **overrides)
 
 
@@ -144,7 +165,7 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
     parser = _Parser(
         groups,
         prog="python -m letgraph.train",
-        description="Train LET on a corpus of sentence pairs; score its dev and test splits.",
+        description="Train LET or a baseline on a corpus of sentence pairs; score its dev and test splits.",
         formatter_class=_OneSpelling,
         allow_abbrev=False,
     )
@@ -160,6 +181,9 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
         arguments = [*_from_yaml(Path(known.config), {f.name for group in groups for f in fields(group)}), *arguments]
     values = vars(parser.parse_args(arguments))
     values.pop("config")
+    unset = object()
+    explicit = vars(parser.parse_args(arguments, Namespace(**dict.fromkeys(values, unset))))
+    given = {name for name in values if explicit[name] is not unset}
     data, model, training = (group(**{f.name: values[f.name] for f in fields(group)}) for group in groups)
     recipe = RECIPES.get(data.dataset, RECIPES[None])
     if training.epochs is None:
@@ -167,6 +191,7 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
     if training.batch_size is None:
         training.batch_size = int(recipe["batch_size"])
     settings = Settings(data, model, training)
+    _check_model(model, given)
     _check(settings)
     return settings
 
@@ -201,6 +226,18 @@ def _from_yaml(path: Path, known: set[str]) -> list[str]:
         elif value is not None:
             arguments.append(f"--{name}={value}")
     return arguments
+
+
+def _check_model(model: ModelSettings, given: Collection[str]) -> None:
+    """``given``: the settings that the user has made, whatever their values."""
+    if model.model not in MODELS:
+        raise LetgraphError(f"no model {model.model!r}; models are {', '.join(MODELS)}{_nearest(model.model, MODELS)}")
+    if model.model == LETConfig.model_type:
+        return
+    for name in LET_ONLY:
+        if name in given:
+            flag = f"--no-{name}" if name in _OFF else f"--{name.replace('_', '-')}"
+            raise LetgraphError(f"--model {model.model} and {flag} contradict each other: it is a setting of LET alone")
 
 
 def _check(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Train LET: ``python -m letgraph.train --dataset lcqmc --output-dir OUT``."""
+"""Train LET or a baseline: ``python -m letgraph.train --dataset lcqmc --output-dir OUT``."""
 
 from __future__ import annotations
 

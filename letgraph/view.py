@@ -278,10 +278,8 @@ def _sememes(columns: Mapping[str, list[int]], of_senses: set[int], lexicon: Lex
     dummies = int(len(of_senses) < len(columns["sememe"]))
     for row, (number, side) in enumerate(zip(columns["sememe"], columns["sentence"], strict=True)):
         sememe = number - dummies
-        if row not in of_senses:
-            text = "dummy"
-        else:
-            text = lexicon.sememes[sememe] if lexicon else f"#{sememe}"
+        name = lexicon.sememes[sememe] if lexicon else f"#{sememe}"
+        text = name if row in of_senses else "dummy"
         node: Node = {"type": schema.SEMEME, "name": f"{'ab'[side]}:sememe {counts[side]} {text}", "label": text}
         node |= {"sentence": "ab"[side], "text": text, "sememe_id": sememe}
         if lexicon is not None and text in lexicon.english:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from hypothesis import strategies as st
+from transformers import PreTrainedModel
 
 from letgraph.blocks import Neighbourhood, NodeBlocks
 from letgraph.data.collate import Collator, PairBatch
-from letgraph.models import LET, LETConfig
+from letgraph.models import LET, MODELS, LETConfig
 from letgraph.ragged import Ragged
 from letgraph.text.features import COLUMNS, SentenceTable
 from letgraph.text.vocabulary import CharVocabulary
@@ -137,7 +138,26 @@ def tiny_let(preset: str = "paper", seed: int = 0, **overrides: Any) -> LET:
     return model.eval()
 
 
-def batch_for(model: LET, pairs: Sequence[Sentence], labels: Sequence[int] | None = None) -> PairBatch:
+TINY_BASELINES: dict[str, dict[str, Any]] = {
+    "textcnn": {"filters": 4, "widths": (1, 2, 3)},
+    "bilstm": {},
+    "lattice_cnn": {"filters": (3, 4, 2), "word_buckets": 50},
+    "bimpm": {"perspectives": 3, "character_size": 4, "composed_size": 5, "word_buckets": 50},
+    "esim": {},
+}
+
+
+def tiny_model(kind: str, seed: int = 0, **overrides: Any) -> PreTrainedModel:
+    """A small model of the registry in evaluation mode."""
+    if kind == "let":
+        return tiny_let(seed=seed, **overrides)
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": len(VOCABULARY), "embedding_size": 8, "hidden_size": 8}
+    model_class = MODELS[kind]
+    return model_class(model_class.config_class(**{**sizes, **TINY_BASELINES[kind], **overrides})).eval()
+
+
+def batch_for(model: PreTrainedModel, pairs: Sequence[Sentence], labels: Sequence[int] | None = None) -> PairBatch:
     """The pairs as the model's settings want them."""
     config = model.config
     sememes = SENSE_SEMEMES if config.needs_sememe_nodes else None

@@ -13,12 +13,12 @@ import torch
 from letgraph.checkpoint import Checkpoint
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
-from letgraph.models import PRESETS, LETConfig
+from letgraph.models import MODELS, PRESETS, LETConfig
 from letgraph.preparation import Preparation
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.sememes import SememeVectors
 from letgraph.text.vocabulary import CharVocabulary
-from tests.tiny import tiny_checkpoint
+from tests.tiny import CHARACTERS, tiny_checkpoint
 
 FILES = ["config.json", "model.safetensors", "vocabulary.json", "lexicon.tsv", "preparation.json"]
 PAIRS = [("花呗怎么还款", "怎么还花呗"), ("我的银行卡丢了", "银行卡怎么办理")]
@@ -66,6 +66,22 @@ def test_what_is_saved_comes_back(tmp_path, settings):
     np.testing.assert_allclose(Matcher(before, "cpu").predict(PAIRS), Matcher(after, "cpu").predict(PAIRS), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", sorted(set(MODELS) - {"let"}))
+def test_a_baseline_comes_back_without_a_lexicon_and_takes_sentences_of_any_length(tmp_path, kind):
+    config = MODELS[kind].config_class(hidden_size=8, embedding_size=8)
+    vocabulary, preparation = CharVocabulary(list(CHARACTERS)), Preparation.current(("jieba",))
+    before = Checkpoint.create(config, vocabulary, None, None, preparation)
+    before.save(tmp_path)
+
+    after = Checkpoint.load(tmp_path)
+
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES} - {"lexicon.tsv"}
+    assert after.model.config.to_json_string() == before.model.config.to_json_string()
+    pairs = [*PAIRS, ("款" * 254, "还" * 100)]
+    np.testing.assert_allclose(Matcher(before, "cpu").predict(pairs), Matcher(after, "cpu").predict(pairs), rtol=1e-6)
+    assert "without senses" in refused(tmp_path, lexicon=load_lexicon("demo"))
+
+
 def test_saving_again_replaces_and_leaves_nothing_else(saved, copy):
     tiny_checkpoint(seed=1).save(copy)
 
@@ -111,7 +127,7 @@ def test_a_model_of_transformers_is_foreign(tmp_path):
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
     BertModel(BertConfig(vocab_size=5, **sizes)).save_pretrained(tmp_path)
 
-    assert "'bert' is not one of ours (let)" in refused(tmp_path)
+    assert "'bert' is not one of ours (let, " in refused(tmp_path)
 
 
 @pytest.mark.parametrize("kind", [None, ["let"], {"let": 1}, 3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from letgraph.errors import DataError, LetgraphError
-from letgraph.models import PRESETS
+from letgraph.models import MODELS, PRESETS
 from letgraph.settings import parse_settings
 
 
@@ -118,6 +118,13 @@ def test_a_value_of_the_wrong_kind_names_its_option(capsys, arguments):
         (("--warmup", "1"), ("--warmup 1",)),
         (("--max-steps", "0"), ("--max-steps 0",)),
         (("--preset", "papr"), ("'papr'", "did you mean paper?")),
+        (("--model", "esin"), ("'esin'", "did you mean esim?", "lattice_cnn")),
+        (("--model", "esim", "--no-senses"), ("--model esim", "--no-senses")),
+        (("--model", "esim", "--no-gru"), ("--model esim", "--no-gru")),
+        (("--model", "esim", "--layers", "2"), ("--model esim", "--layers")),
+        (("--model", "esim", "--preset", "paper"), ("--model esim", "--preset")),
+        (("--model", "esim", "--hownet", "demo"), ("--model esim", "--hownet")),
+        (("--model", "esim", "--sememe-vectors", "x.txt"), ("--model esim", "--sememe-vectors")),
     ],
 )
 def test_contradictions_and_senseless_values_are_refused_by_name(arguments, named):
@@ -130,6 +137,24 @@ def test_contradictions_and_senseless_values_are_refused_by_name(arguments, name
 def test_a_corpus_has_to_be_named():
     with pytest.raises(LetgraphError, match="--dataset demo"):
         parse_settings([])
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"let"}))
+def test_a_baseline_is_chosen_by_name_and_set_by_its_own_settings(name):
+    settings = parse("--model", name, "--set", "hidden_size=16", "dropout=0.3")
+    config = settings.model_config()
+
+    assert (config.model_type, config.hidden_size, config.dropout) == (name, 16, 0.3)
+    assert not settings.needs_lexicon and not config.senses
+    assert settings.to_dict()["model"] == name
+    assert not {"senses", "gru", "layers", "preset", "hownet"} & settings.to_dict().keys()
+    with pytest.raises(LetgraphError, match="has no setting 'sememe_heads'"):
+        parse("--model", name, "--set", "sememe_heads=2")
+
+
+def test_a_pooling_of_lattice_cnn_that_does_not_exist_is_refused():
+    with pytest.raises(LetgraphError, match="pooling='mean': choose one of max, ave, gated"):
+        parse("--model", "lattice_cnn", "--set", "pooling=mean")
 
 
 def write(tmp_path, text):

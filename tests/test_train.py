@@ -90,6 +90,20 @@ def test_without_senses_no_lexicon_is_asked_for_or_kept(cache: Path, tmp_path: P
     assert not Checkpoint.load(folder).model.config.senses
 
 
+def test_a_baseline_leaves_a_model_that_can_be_loaded_and_no_lexicon(cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    arguments = [*DEMO, "--model", "esim", "--set", "embedding_size=16", "hidden_size=16", "--max-steps", "2"]
+    metrics = train(parse_settings([*arguments, "--output-dir", str(folder), "--cache-dir", str(cache)]))
+    assert metrics["test"]["n"] == 64
+    assert not (folder / "lexicon.tsv").exists()
+    checkpoint = Checkpoint.load(folder)
+    assert checkpoint.model.config.model_type == "esim" and checkpoint.lexicon is None
+    again = train(
+        parse_settings([*arguments, "--output-dir", str(folder), "--cache-dir", str(cache), "--resume", "auto"])
+    )
+    assert again == metrics
+
+
 def test_a_model_that_predicts_one_class_is_called_out(
     cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

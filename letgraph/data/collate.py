@@ -19,6 +19,7 @@ from letgraph.data.cut import cut_pairs
 from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
 from letgraph.ragged import Ragged, offsets_of, ranges
 from letgraph.text.features import SentenceTable
+from letgraph.text.lattice import fewest_words
 from letgraph.text.vocabulary import Vocabulary
 
 
@@ -32,6 +33,8 @@ class PairBatch:
     word of every sentence. ``input_ids``, ``token_type_ids``, ``position_ids``, ``attention_mask`` (B, L): ``[CLS] a
     [SEP] b [SEP]``; positions by `letgraph.schema.Positions`. ``char_token`` (characters,): where a character stands in
     the flattened (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
+    ``word_of_char`` (characters,), where it was asked for: the batch's words, when each sentence is cut into the fewest
+    (`letgraph.text.lattice.fewest_words`), numbered through, and of each character which it belongs to.
     """
 
     graph: dgl.DGLGraph
@@ -46,6 +49,7 @@ class PairBatch:
     char_token: Tensor
     senses: Tensor
     labels: Tensor | None = None
+    word_of_char: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -89,8 +93,8 @@ class Collator:
     """Builds a `PairBatch` from a table of 2B sentences.
 
     ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe`` and ``boundary_chars`` choose the graph, see
-    `letgraph.data.graph.build_arrays`. Pairs of more than ``max_tokens`` tokens are cut by
-    `letgraph.data.cut.cut_pairs`.
+    `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``. Pairs of more than ``max_tokens``
+    tokens are cut by `letgraph.data.cut.cut_pairs`.
     """
 
     vocabulary: Vocabulary
@@ -101,6 +105,7 @@ class Collator:
     boundary_chars: bool = False
     positions: schema.Positions = "restart"
     max_tokens: int | None = None
+    word_path: bool = False
 
     def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
         if self.max_tokens is not None:
@@ -123,6 +128,7 @@ class Collator:
             boundary=torch.from_numpy(_boundary(arrays.counts[schema.WORD])),
             senses=torch.from_numpy(senses),
             labels=None if labels is None else torch.as_tensor(np.asarray(labels), dtype=torch.float32),
+            word_of_char=torch.from_numpy(_word_of_char(table)) if self.word_path else None,
             **self._tokens(table),
         )
 
@@ -161,6 +167,14 @@ class Collator:
 def _pairs(counts: NDArray[np.integer]) -> Tensor:
     """The pair of every node, from the nodes of every sentence."""
     return torch.from_numpy(np.repeat(np.arange(len(counts)) // 2, counts))
+
+
+def _word_of_char(table: SentenceTable) -> NDArray[np.int64]:
+    lengths = []
+    for row, length in enumerate(table.chars.lengths.tolist()):
+        spans = zip(table.word_start[row].tolist(), table.word_end[row].tolist(), strict=True)
+        lengths += [end - start for start, end in fewest_words(length, spans)]
+    return np.repeat(np.arange(len(lengths)), lengths)
 
 
 def _to_sentences(chars: NDArray[np.integer]) -> Neighbourhood:

@@ -1,9 +1,24 @@
 """Models: one file each, all ``forward(batch, labels=None) -> PairOutput``."""
 
-from letgraph.models.config import PRESETS, LETConfig
-from letgraph.models.let import LET, PairOutput
+from transformers import PreTrainedModel
 
-MODELS = {LETConfig.model_type: LET}
+from letgraph.models.bilstm import SiameseBiLSTM, SiameseBiLSTMConfig
+from letgraph.models.bimpm import BiMPM, BiMPMConfig
+from letgraph.models.config import PRESETS, LETConfig
+from letgraph.models.esim import ESIM, ESIMConfig
+from letgraph.models.lattice_cnn import LatticeCNN, LatticeCNNConfig
+from letgraph.models.let import LET
+from letgraph.models.output import PairOutput
+from letgraph.models.textcnn import TextCNN, TextCNNConfig
+
+MODELS: dict[str, type[PreTrainedModel]] = {
+    LETConfig.model_type: LET,
+    TextCNNConfig.model_type: TextCNN,
+    SiameseBiLSTMConfig.model_type: SiameseBiLSTM,
+    LatticeCNNConfig.model_type: LatticeCNN,
+    BiMPMConfig.model_type: BiMPM,
+    ESIMConfig.model_type: ESIM,
+}
 """The registry, by ``model_type`` of the configuration."""
 
 __all__ = ["LET", "MODELS", "PRESETS", "LETConfig", "PairOutput"]

@@ -11,7 +11,7 @@ from letgraph.errors import LetgraphError
 from letgraph.nn.dropout import DropoutMode
 from letgraph.nn.matching import Cosine
 from letgraph.nn.md_attention import Kernel
-from letgraph.nn.mdgat import ACTIVATIONS
+from letgraph.nn.mdgat import ACTIVATIONS, Attention
 from letgraph.nn.pooling import PoolingScore
 from letgraph.nn.sagt import Directions
 from letgraph.schema import Positions, SememeContext
@@ -24,6 +24,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "sememe_context": get_args(SememeContext),
     "directions": get_args(Directions),
     "activation": tuple(ACTIVATIONS),
+    "attention": get_args(Attention),
     "fusion": ("norm", "linear"),
     "cosine": get_args(Cosine),
     "output": ("sigmoid", "softmax"),
@@ -69,7 +70,8 @@ class LETConfig(PretrainedConfig):
     Both presets: ``activation`` σ of MD-GAT ("none", "relu", "elu", "tanh"); ``dropout``, and ``dropout_mode``: "pair"
     draws one mask a pair and feature, "element" one an entry; ``kernel`` of MD-GAT, see `letgraph.nn.md_attention`.
 
-    Ablations: ``senses`` and ``gru`` on or off, ``num_layers``.
+    Ablations: ``senses`` and ``gru`` on or off, ``num_layers``; ``attention`` of SaGT, "multi-dimensional", or "scalar"
+    (vanilla GAT: one weight for all features).
 
     Settings in which preset ``paper`` (the defaults) and preset ``reference`` (the authors' program) differ:
 
@@ -136,6 +138,7 @@ class LETConfig(PretrainedConfig):
         directions: str = "separate",
         word_ffn: bool = False,
         activation: str = "none",
+        attention: str = "multi-dimensional",
         fusion: str = "norm",
         matching_heads: int = 1,
         cosine: str = "similarity",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, PreTrainedModel
-from transformers.utils import ModelOutput
 
 from letgraph import schema
 from letgraph.models.config import LETConfig
+from letgraph.models.output import PairOutput, pair_output
 from letgraph.nn.dropout import PairDropout, use_fast_dropout
 from letgraph.nn.feed_forward import feed_forward
 from letgraph.nn.matching import Matching
@@ -22,14 +21,6 @@ from letgraph.nn.senses import SememeEmbedding, SenseEmbedding
 
 if TYPE_CHECKING:
     from letgraph.data.collate import PairBatch
-
-
-@dataclass
-class PairOutput(ModelOutput):
-    """``logits`` (B,): log-odds that a pair matches. ``loss``: mean over the batch, when labels are given."""
-
-    loss: Tensor | None = None
-    logits: Tensor | None = None
 
 
 class LET(PreTrainedModel):
@@ -81,6 +72,7 @@ class LET(PreTrainedModel):
             directions=config.directions,
             word_ffn=config.word_ffn,
             activation=config.activation,
+            attention=config.attention,
             **common,
         )
         self.char_pooling = AttentivePooling(size, size, **pooling)
@@ -154,10 +146,7 @@ class LET(PreTrainedModel):
     def _output(self, logits: Tensor, labels: Tensor | None) -> PairOutput:
         # Softmax over two logits is the sigmoid of their difference, and its cross-entropy is binary cross-entropy.
         odds = logits.squeeze(-1) if logits.shape[-1] == 1 else logits[:, 1] - logits[:, 0]
-        if labels is None:
-            return PairOutput(logits=odds)
-        loss = nn.functional.binary_cross_entropy_with_logits(odds, labels.to(odds.dtype))
-        return PairOutput(loss=loss, logits=odds)
+        return pair_output(odds, labels)
 
     def _embed_senses(self, batch: PairBatch, edges: Edges) -> Tensor:
         if not self.config.needs_sememe_nodes:

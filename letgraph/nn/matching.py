@@ -21,7 +21,7 @@ class MultiPerspectiveCosine(nn.Module):
     With w² outside the sums the P perspectives are three matrix products:
     :math:`x·y` weighted is :math:`(x ⊙ y) (w_k^2)`.
 
-    Shapes: x, y (N, D) -> (N, P). Source: Wang, Hamza and Florian 2017 (BiMPM).
+    Shapes: x, y (..., D) -> (..., P). Source: Wang, Hamza and Florian 2017 (BiMPM).
     """
 
     def __init__(self, features: int, perspectives: int, cosine: Cosine = "similarity", eps: float = 1e-12) -> None:
@@ -34,6 +34,14 @@ class MultiPerspectiveCosine(nn.Module):
         square = (self.weight**2).t()
         norms = ((x * x) @ square + self.eps).sqrt() * ((y * y) @ square + self.eps).sqrt()
         similarity = ((x * y) @ square) / norms
+        return similarity if self.cosine == "similarity" else 1 - similarity
+
+    def pairwise(self, x: Tensor, y: Tensor) -> Tensor:
+        """Every x_i with every y_j of the same group: x (G, S, D), y (G, T, D) -> (G, S, T, P)."""
+        square = (self.weight**2).t()
+        products = (x.unsqueeze(1) * square.t().unsqueeze(1)) @ y.unsqueeze(1).transpose(2, 3)  # (G, P, S, T)
+        norm_x, norm_y = (((each * each) @ square + self.eps).sqrt() for each in (x, y))
+        similarity = products.permute(0, 2, 3, 1) / (norm_x.unsqueeze(2) * norm_y.unsqueeze(1))
         return similarity if self.cosine == "similarity" else 1 - similarity
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
 
 from letgraph.blocks import Neighbourhood
@@ -10,6 +12,8 @@ from letgraph.nn.md_attention import Kernel, md_attention
 from letgraph.nn.projections import projections
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"none": nn.Identity, "relu": nn.ReLU, "elu": nn.ELU, "tanh": nn.Tanh}
+
+Attention = Literal["multi-dimensional", "scalar"]
 
 
 class MDGAT(nn.Module):
@@ -27,6 +31,7 @@ class MDGAT(nn.Module):
     out_features: size of h'_i, divisible by ``num_heads``; head h attends over its own slice of features.
     activation: σ, one of `ACTIVATIONS`.
     clip: None, or the bound on s and f before exp in the authors' program.
+    attention: "scalar" leaves f out, so that all features share the weights softmax_j(s_ij) of a vanilla GAT.
     kernel: how the sums are computed, see `letgraph.nn.md_attention`.
 
     Shapes
@@ -45,6 +50,7 @@ class MDGAT(nn.Module):
         *,
         activation: str = "none",
         clip: float | None = None,
+        attention: Attention = "multi-dimensional",
         kernel: Kernel = "auto",
     ) -> None:
         super().__init__()
@@ -54,7 +60,7 @@ class MDGAT(nn.Module):
         self.query = nn.Linear(in_features, out_features, bias=False)
         self.key = nn.Linear(in_features, out_features, bias=False)
         self.value = nn.Linear(in_features, out_features, bias=False)
-        self.score = feed_forward(in_features, out_features, out_features)
+        self.score = feed_forward(in_features, out_features, out_features) if attention != "scalar" else None
         self.activation = ACTIVATIONS[activation]()
         self.reset_parameters()
 
@@ -74,6 +80,9 @@ class MDGAT(nn.Module):
         NOTE: with one head q and k are not W_q h_i and W_k h_j. s_ij = h_i^T (W_q^T W_k) h_j / sqrt(d_head) needs one
         product with W_q^T W_k for the nodes of the smaller side only; the other side serves as it is, so d = in.
         """
+        if self.score is None:
+            v = self._split(self.value(sources))
+            return self._split(self.query(destinations)), self._split(self.key(sources)), v.new_zeros(v.shape), v
         value = self.value.weight
         q, k = destinations, sources
         if self.num_heads > 1:

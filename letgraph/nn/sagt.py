@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from letgraph import schema
 from letgraph.blocks import Neighbourhood
 from letgraph.nn.feed_forward import feed_forward
 from letgraph.nn.md_attention import Kernel
-from letgraph.nn.mdgat import MDGAT
+from letgraph.nn.mdgat import MDGAT, Attention
 
 Directions = Literal["separate", "heads"]
 Edges = Mapping[schema.EdgeType, Neighbourhood]
@@ -42,13 +42,14 @@ class SenseStep(nn.Module):
     backward, (S, features).
     """
 
-    def __init__(self, features: int, directions: Directions, activation: str, clip: float | None, kernel: Kernel):
+    def __init__(self, features: int, directions: Directions, **attention: Any) -> None:
+        """``attention``: further arguments of `MDGAT`."""
         super().__init__()
         if directions == "separate":
-            self.forwards = MDGAT(features, features, activation=activation, clip=clip, kernel=kernel)
-            self.backwards = MDGAT(features, features, activation=activation, clip=clip, kernel=kernel)
+            self.forwards = MDGAT(features, features, **attention)
+            self.backwards = MDGAT(features, features, **attention)
         else:
-            self.both = MDGAT(features, features, 2, activation=activation, clip=clip, kernel=kernel)
+            self.both = MDGAT(features, features, 2, **attention)
         self.directions = directions
 
     def forward(self, edges: Edges, senses: Tensor, words: Tensor) -> Tensor:
@@ -71,7 +72,8 @@ class SaGTLayer(nn.Module):
         h_i &\leftarrow \text{GRU}'(h_i, q_i)
 
     Without senses the first two steps fall away and q_i is multi-dimensional self-attention over the words that are
-    reachable from i in either direction, i included.
+    reachable from i in either direction, i included. With ``attention="scalar"`` all features of a message share their
+    weights (vanilla GAT), in both steps.
 
     Source: LET (AAAI 2021), section "Semantic-aware graph transformer".
     """
@@ -85,11 +87,13 @@ class SaGTLayer(nn.Module):
         word_ffn: bool = False,
         activation: str = "none",
         clip: float | None = None,
+        attention: Attention = "multi-dimensional",
         kernel: Kernel = "auto",
     ) -> None:
         super().__init__()
-        self.sense_step = SenseStep(features, directions, activation, clip, kernel) if senses else None
-        self.word_step = MDGAT(features, features, activation=activation, clip=clip, kernel=kernel)
+        options: dict[str, Any] = {"activation": activation, "clip": clip, "attention": attention, "kernel": kernel}
+        self.sense_step = SenseStep(features, directions, **options) if senses else None
+        self.word_step = MDGAT(features, features, **options)
         self.word_ffn = feed_forward(features, 2 * features, features) if word_ffn else None
 
     def forward(
@@ -131,6 +135,7 @@ class SaGT(nn.Module):
         word_ffn: bool = False,
         activation: str = "none",
         clip: float | None = None,
+        attention: Attention = "multi-dimensional",
         kernel: Kernel = "auto",
     ) -> None:
         super().__init__()
@@ -142,6 +147,7 @@ class SaGT(nn.Module):
                 word_ffn=word_ffn,
                 activation=activation,
                 clip=clip,
+                attention=attention,
                 kernel=kernel,
             )
             for _ in range(num_layers)

@@ -38,6 +38,31 @@ def adjacency(words: Sequence[Span]) -> list[tuple[int, int]]:
     return [(u, v) for u, (_, end) in enumerate(words) for v in starting.get(end, ()) if u != v]
 
 
+def fewest_words(length: int, spans: Iterable[Span]) -> list[Span]:
+    """A segmentation of T characters by words of the lattice: a path from its begin to its end with the fewest words.
+
+    Of several such paths, the one whose first word is longest, then whose second is, and so on. Where words overlap so
+    that no path leads through, single characters that are no word fill the gaps, as few as can be. Empty spans are
+    passed over.
+    """
+    ends: list[list[int]] = [[] for _ in range(length)]
+    for start, end in spans:
+        if start < end:
+            ends[start].append(end)
+    cost, following = [0] * (length + 1), [0] * length
+    for start in reversed(range(length)):
+        cost[start], following[start] = length + 1 + cost[start + 1], start + 1
+        for end in sorted(ends[start]):
+            if 1 + cost[end] <= cost[start]:
+                cost[start], following[start] = 1 + cost[end], end
+    path: list[Span] = []
+    start = 0
+    while start < length:
+        path.append((start, following[start]))
+        start = following[start]
+    return path
+
+
 def forward_reach(words: Sequence[Span]) -> list[int]:
     """Row u, a bit mask: bit v is set when v = u or a path of adjacent words leads from u to v.
 

@@ -176,3 +176,15 @@ def test_on_a_device_without_dgl_kernels_dense_blocks_serve_for_all_edges(device
 
 def test_interleave_puts_the_two_sentences_of_a_pair_side_by_side():
     assert interleave(np.array([5, 3]), np.array([2, 9])).tolist() == [5, 2, 3, 9]
+
+
+def test_every_character_belongs_to_a_word_of_its_sentence_where_that_is_asked_for():
+    pairs = [
+        Sentence("存款利", ((0, 2), (0, 1), (1, 2), (2, 3)), ((),) * 4),
+        Sentence("银行", ((0, 1), (1, 2)), ((),) * 2),
+    ]
+
+    batch = Collator(VOCABULARY, senses=False, word_path=True)(to_table(pairs))
+
+    assert batch.word_of_char.tolist() == [0, 0, 1, 2, 3]
+    assert Collator(VOCABULARY, senses=False)(to_table(pairs)).word_of_char is None

@@ -200,6 +200,21 @@ def test_without_gru_no_parameter_is_of_a_gru_and_the_graph_is_the_same():
     assert graphs[0].canonical_etypes == graphs[1].canonical_etypes
 
 
+@presets
+@pytest.mark.parametrize("senses", [True, False])
+def test_scalar_attention_takes_the_feature_scores_out_of_sagt_and_nothing_else(preset, senses):
+    multi, scalar = (tiny_let(preset, senses=senses, attention=name) for name in ("multi-dimensional", "scalar"))
+    gone = parameter_shapes(multi).keys() - parameter_shapes(scalar).keys()
+
+    assert gone and all(name.startswith("sagt.layers.") and ".score." in name for name in gone)
+    assert parameter_shapes(scalar).keys() < parameter_shapes(multi).keys()
+    assert multi.config.attention == "multi-dimensional" and scalar.config.attention == "scalar"
+    sentences = random_pairs(5)
+    for kernel in ("blocks", "edges", "scatter"):
+        other = tiny_let(preset, senses=senses, attention="scalar", kernel=kernel)
+        torch.testing.assert_close(logits(other, sentences), logits(scalar, sentences), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("layers", [1, 3, 4])
 def test_every_layer_adds_its_attention_and_nothing_else(layers):
     two, other = parameter_shapes(tiny_let()), parameter_shapes(tiny_let(num_layers=layers))

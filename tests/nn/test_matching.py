@@ -99,3 +99,15 @@ def test_dropped_characters_reach_the_messages_but_not_the_residual():
     expected = layer.norm(y + layer.ffn(torch.cat([m_self, layer.compare(m_self, m_cross)], -1)))
 
     torch.testing.assert_close(layer(own, other, y, dropped), expected)
+
+
+@pytest.mark.parametrize("cosine", ["similarity", "distance"])
+def test_pairwise_cosines_are_those_of_every_two_rows(cosine):
+    compare = MultiPerspectiveCosine(8, 3, cosine)
+    x, y = torch.randn(2, 4, 8), torch.randn(2, 5, 8)
+
+    pairs = compare.pairwise(x, y)
+
+    assert pairs.shape == (2, 4, 5, 3)
+    for g, i, j in ((0, 0, 0), (0, 3, 1), (1, 2, 4)):
+        torch.testing.assert_close(pairs[g, i, j], compare(x[g, i], y[g, j]))

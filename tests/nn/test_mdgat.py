@@ -97,3 +97,27 @@ def test_the_clipped_layer_differs_only_where_a_bound_is_reached():
 def test_features_that_heads_cannot_share_are_refused():
     with pytest.raises(ValueError, match="7 features"):
         MDGAT(4, 7, 2)
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_scalar_attention_weighs_all_features_of_a_head_alike(heads):
+    """Vanilla GAT: softmax over the scores of queries and keys alone."""
+    torch.manual_seed(0)
+    neighbourhood = random_neighbourhood(np.random.default_rng(0), [3, 4], [2, 3], 0.6)
+    layer = MDGAT(6, 4, heads, attention="scalar", activation="tanh")
+    h_dst, h_src = torch.randn(5, 6), torch.randn(7, 6)
+
+    out = layer(neighbourhood, h_dst, h_src)
+
+    size = 4 // heads
+    for i in range(5):
+        sources = [u for u, v in edge_set(neighbourhood) if v == i]
+        expected = torch.zeros(4)
+        for head in range(heads if sources else 0):
+            part = slice(head * size, (head + 1) * size)
+            query = layer.query.weight[part] @ h_dst[i]
+            scores = [query @ (layer.key.weight[part] @ h_src[j]) / math.sqrt(size) for j in sources]
+            alpha = torch.softmax(torch.stack(scores), 0)
+            expected[part] = sum(a * (layer.value.weight[part] @ h_src[j]) for a, j in zip(alpha, sources, strict=True))
+        torch.testing.assert_close(out[i], torch.tanh(expected), rtol=1e-5, atol=1e-6)
+    assert not any(name.startswith("score") for name, _ in layer.named_parameters())

@@ -158,3 +158,18 @@ def test_dropout_is_applied_to_what_attention_sees():
 
     assert torch.equal(sagt(edges, words, senses, record), plain)
     assert sorted(set(seen)) == [("sense", len(senses)), ("word", len(words))]
+
+
+@pytest.mark.parametrize("directions", ["separate", "heads"])
+@pytest.mark.parametrize("senses", [True, False])
+def test_with_scalar_attention_no_message_has_feature_scores(directions, senses):
+    sentences = random_pairs(0)
+    edges = edges_of(sentences, senses)
+    torch.manual_seed(0)
+    sagt = SaGT(D, 2, senses=senses, directions=directions, attention="scalar")
+
+    out = sagt(edges, nodes(edges, "word"), nodes(edges, "sense", 1) if senses else None)
+
+    assert bool(out.isfinite().all())
+    assert not any("score" in name for name in names(sagt))
+    assert any("score" in name for name in names(SaGT(D, 2, senses=senses, directions=directions)))

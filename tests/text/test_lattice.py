@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letgraph.text.lattice import adjacency, build_lattice, forward_reach
+from letgraph.text.lattice import adjacency, build_lattice, fewest_words, forward_reach
 
 Span = tuple[int, int]
 
@@ -94,3 +94,25 @@ def test_every_word_of_a_segmenter_lies_between_begin_and_end(cuts):
 def test_a_lattice_that_does_not_cover_its_sentence_is_refused(length, spans, problem):
     with pytest.raises(ValueError, match=problem):
         build_lattice(length, spans)
+
+
+@given(lattices())
+def test_the_path_of_fewest_words_tiles_the_sentence_and_none_is_shorter(lattice):
+    length, spans = lattice
+    steps = nx.DiGraph(spans)
+
+    path = fewest_words(length, spans)
+
+    assert [start for start, _ in path] == [0, *(end for _, end in path[:-1])] and path[-1][1] == length
+    assert set(path) <= set(spans)  # each segmenter's own words lead through
+    assert len(path) == nx.shortest_path_length(steps, 0, length)
+
+
+def test_of_equally_short_paths_the_one_with_the_longest_first_words_is_taken():
+    assert fewest_words(4, [(0, 0), (0, 1), (1, 4), (0, 3), (3, 4), (0, 2), (2, 4), (4, 4)]) == [(0, 3), (3, 4)]
+
+
+def test_where_no_path_leads_through_single_characters_fill_the_gap():
+    assert fewest_words(3, [(0, 2), (1, 3)]) == [(0, 2), (2, 3)]
+    assert fewest_words(3, [(1, 3)]) == [(0, 1), (1, 3)]
+    assert fewest_words(5, [(0, 2), (2, 4), (4, 5), (1, 5)]) == [(0, 2), (2, 4), (4, 5)]
