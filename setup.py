@@ -95,7 +95,7 @@ setup(
         "Typing :: Typed",
     ],
     packages=find_packages(include=["letgraph", "letgraph.*"]),
-    package_data={"letgraph": ["py.typed", "demo/*.tsv", "demo/*.md", "web/*"]},
+    package_data={"letgraph": ["py.typed", "demo/*.tsv", "demo/*.md", "viewing/web/*"]},
     # PyPI has wheels of DGL 1.1 up to Python 3.11; today's numpy, scipy, networkx and pandas need 3.11 or newer.
     python_requires=">=3.11,<3.12",
     install_requires=INSTALL_REQUIRES,

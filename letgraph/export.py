@@ -19,7 +19,7 @@ import numpy as np
 from letgraph import schema
 from letgraph.errors import LetgraphError
 from letgraph.output import whole_file
-from letgraph.view import PairView, view_of
+from letgraph.viewing.view import PairView, view_of
 
 if TYPE_CHECKING:
     from letgraph.data.collate import PairBatch
@@ -51,7 +51,7 @@ def to_networkx(
     Parameters
     ----------
     pair: a `PairView`, or a `PairBatch` of which pair ``index`` is taken.
-    lexicon, records: for a `PairBatch`, see `letgraph.view.view_of`.
+    lexicon, records: for a `PairBatch`, see `letgraph.viewing.view.view_of`.
     vectors: whether edges carry all D values; files grow by about 10 bytes a value.
     """
     view = pair if isinstance(pair, PairView) else view_of(pair, index, lexicon=lexicon, records=records)

@@ -1,8 +1,8 @@
 """Serve a trained model: ``python -m letgraph.serve --checkpoint OUT``, then open the address that it prints.
 
 The page takes two sentences and shows their lattice, what the model made of it and the probability. Programs ask
-``POST /match``; `letgraph.service` and ``/openapi.json`` say how. Only this machine can connect unless --host says
-otherwise, and there is no password.
+``POST /match``; `letgraph.viewing.service` and ``/openapi.json`` say how. Only this machine can connect unless --host
+says otherwise, and there is no password.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
     try:
         import uvicorn
 
-        from letgraph.service import Limits, create_app
+        from letgraph.viewing.service import Limits, create_app
     except ImportError as error:
         raise MissingDependency(f"serving needs {error.name}; run `pip install 'letgraph[serve]'`") from None
     from letgraph.matcher import Matcher

@@ -61,18 +61,18 @@ def main() -> None:
         raise LetgraphError(f"--vectors is about graph files ({', '.join(FORMATS)}), not about {suffix}")
     if options.vectors and options.checkpoint is None:
         raise LetgraphError("--vectors are those of a model; give --checkpoint OUT with it")
-    from letgraph.view import look, look_by_segmenter
+    from letgraph.viewing.view import look, look_by_segmenter
 
     pair = options.text_a, options.text_b, *_sources(options)
     if suffix in PAGES:
         from letgraph.output import whole_file
-        from letgraph.page import page
+        from letgraph.viewing.page import page
 
         content = page(look_by_segmenter(*pair))
         with whole_file(options.output) as stream:
             stream.write(content)
     elif suffix in PICTURES:
-        from letgraph.picture import save_picture
+        from letgraph.viewing.picture import save_picture
 
         save_picture(look(*pair), options.output)
     else:

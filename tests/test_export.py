@@ -15,7 +15,7 @@ from letgraph.errors import LetgraphError
 from letgraph.export import FORMATS, to_networkx, write_graph
 from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import load_segmenter
-from letgraph.view import look
+from letgraph.viewing.view import look
 from tests.helpers import batch_for, random_pairs, tiny_let
 from tests.tiny import tiny_checkpoint
 

@@ -19,13 +19,13 @@ import pytest
 
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
-from tests.browser import browser, console
 from tests.tiny import tiny_checkpoint
+from tests.viewing.browser import browser, console
 
 uvicorn = pytest.importorskip("uvicorn", reason="the extra letgraph[serve] is not installed")
 
 from letgraph import serve as entry  # noqa: E402
-from letgraph.service import Limits, create_app  # noqa: E402
+from letgraph.viewing.service import Limits, create_app  # noqa: E402
 
 PAIRS = [("花呗怎么还款", "怎么还花呗"), ("我的银行卡丢了", "银行卡怎么办理"), ("卡", "花呗")]
 LIMITS = Limits(characters=20, pairs=8, seconds=600)  # a busy machine may take its time

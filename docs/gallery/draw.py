@@ -10,10 +10,10 @@ from pathlib import Path
 
 from letgraph.checkpoint import Checkpoint
 from letgraph.errors import run_cli
-from letgraph.picture import save_picture
 from letgraph.text.lexicon import load_lexicon
 from letgraph.text.segment import SEGMENTERS, load_segmenter
-from letgraph.view import look
+from letgraph.viewing.picture import save_picture
+from letgraph.viewing.view import look
 
 PAIRS = {
     "polysemy": ("苹果多少钱一斤", "苹果手机怎么卖"),

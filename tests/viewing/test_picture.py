@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from letgraph.errors import LetgraphError
-from letgraph.fonts import families_for
-from letgraph.picture import _fit, save_picture
 from letgraph.text.segment import load_segmenter
-from letgraph.view import look
+from letgraph.viewing.fonts import families_for
+from letgraph.viewing.picture import _fit, save_picture
+from letgraph.viewing.view import look
 from tests.test_view import BRIDGE, LEXICON
 from tests.tiny import tiny_checkpoint
 

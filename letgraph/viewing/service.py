@@ -23,9 +23,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
-from letgraph.page import page, page_data
 from letgraph.text.segment import load_segmenter
-from letgraph.view import look_by_segmenter
+from letgraph.viewing.page import page, page_data
+from letgraph.viewing.view import look_by_segmenter
 
 T = TypeVar("T")
 

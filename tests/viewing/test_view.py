@@ -12,7 +12,7 @@ from letgraph.matcher import Matcher
 from letgraph.nn.attention_record import record_attention
 from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import load_segmenter
-from letgraph.view import look, view_of
+from letgraph.viewing.view import look, view_of
 from tests.helpers import batch_for, random_pairs, tiny_let
 from tests.tiny import tiny_checkpoint
 

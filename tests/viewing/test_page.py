@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from letgraph import schema
-from letgraph.page import page, page_data
 from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import load_segmenter
-from letgraph.view import look, look_by_segmenter
-from tests.browser import ENTER, ESCAPE, TAB, browser, console, press
+from letgraph.viewing.page import page, page_data
+from letgraph.viewing.view import look, look_by_segmenter
 from tests.test_view import BRIDGE, LEXICON
 from tests.tiny import tiny_checkpoint
+from tests.viewing.browser import ENTER, ESCAPE, TAB, browser, console, press
 
 HOSTILE = "</script><script>document.title='x'</script><img src=x onerror=document.title='x'>"
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from letgraph import schema
 from letgraph.errors import LetgraphError
-from letgraph.fonts import families_for, installed_families_for
 from letgraph.output import whole_file
 from letgraph.text.segment import SEGMENTERS
-from letgraph.view import PairView
+from letgraph.viewing.fonts import families_for, installed_families_for
+from letgraph.viewing.view import PairView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

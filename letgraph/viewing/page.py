@@ -13,7 +13,7 @@ import numpy as np
 
 from letgraph import schema
 from letgraph.text.lattice import forward_reach
-from letgraph.view import PairView
+from letgraph.viewing.view import PairView
 
 
 def page(views: Mapping[str, PairView], *, ask: bool = False) -> bytes:
@@ -38,7 +38,7 @@ def page(views: Mapping[str, PairView], *, ask: bool = False) -> bytes:
 
 
 def _asset(name: str) -> str:
-    return resources.files("letgraph").joinpath("web", name).read_text(encoding="utf-8")
+    return resources.files("letgraph.viewing").joinpath("web", name).read_text(encoding="utf-8")
 
 
 def _digest(content: str) -> str:
