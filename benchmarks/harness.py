@@ -63,9 +63,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, help="a .png or .svg figure; needs matplotlib")
 
 
-def check_agreement(candidates: Iterable[Candidate], tolerance: float = 1e-4) -> None:
+def check_agreement(candidates: Iterable[Candidate], tolerance: float = 5e-4) -> None:
     """Raises `AssertionError` where two candidates differ in a result or in a gradient, by more than ``tolerance``
-    times its largest entry (or 1, if that is smaller)."""
+    times its largest entry (or 1, if that is smaller). Gradients of a softmax are differences that nearly cancel, and
+    those of weights sum them over all nodes, so float32 leaves few digits in large batches."""
     first: tuple[str, list[Tensor]] | None = None
     for candidate in candidates:
         if not candidate.compared:

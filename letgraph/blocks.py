@@ -22,7 +22,7 @@ from letgraph.ragged import offsets_of, ranges
 
 Ints = NDArray[np.int64]
 
-DENSE = 0.15
+DENSE = 0.1
 """The share of True places from which on matrix products win on a CPU (`benchmarks/message_passing.py`)."""
 
 
