@@ -13,9 +13,9 @@ from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import load_segmenter
 from letgraph.viewing.page import page, page_data
 from letgraph.viewing.view import look, look_by_segmenter
-from tests.test_view import BRIDGE, LEXICON
 from tests.tiny import tiny_checkpoint
 from tests.viewing.browser import ENTER, ESCAPE, TAB, browser, console, press
+from tests.viewing.test_view import BRIDGE, LEXICON
 
 HOSTILE = "</script><script>document.title='x'</script><img src=x onerror=document.title='x'>"
 

@@ -12,8 +12,8 @@ from letgraph.text.segment import load_segmenter
 from letgraph.viewing.fonts import families_for
 from letgraph.viewing.picture import _fit, save_picture
 from letgraph.viewing.view import look
-from tests.test_view import BRIDGE, LEXICON
 from tests.tiny import tiny_checkpoint
+from tests.viewing.test_view import BRIDGE, LEXICON
 
 font_manager = pytest.importorskip("matplotlib.font_manager", reason="matplotlib is not installed")
 image = pytest.importorskip("matplotlib.image")
