@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from letgraph.errors import LetgraphError
 
 if TYPE_CHECKING:
+    from letgraph.checkpoint import Checkpoint
     from letgraph.matcher import Matcher
+    from letgraph.text.lexicon import Lexicon
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -28,14 +30,23 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def open_matcher(options: argparse.Namespace) -> Matcher:
     """The model that the options name. Raises `LetgraphError`."""
-    from letgraph.checkpoint import Checkpoint
-    from letgraph.inputs import named_lexicon
     from letgraph.matcher import Matcher
 
     if options.batch_size < 1:
         raise LetgraphError(f"--batch-size {options.batch_size}: it has to be 1 or more")
+    return Matcher(open_checkpoint(options)[0], options.device)
+
+
+def open_checkpoint(options: argparse.Namespace) -> tuple[Checkpoint, Lexicon | None]:
+    """The checkpoint that the options name, and the lexicon that they name beside it, which is the model's.
+
+    Raises `LetgraphError`, also where it is another one.
+    """
+    from letgraph.checkpoint import Checkpoint
+    from letgraph.inputs import named_lexicon
+
     checkpoint = Checkpoint.load(options.checkpoint)
-    checkpoint.check_lexicon(
-        named_lexicon(options.hownet, options.sememe_vectors, checkpoint.preparation.width), options.checkpoint
-    )
-    return Matcher(checkpoint, options.device)
+    # A lexicon's words are cleaned as the model's sentences are, so the model comes first.
+    lexicon = named_lexicon(options.hownet, options.sememe_vectors, checkpoint.preparation.width)
+    checkpoint.check_lexicon(lexicon, options.checkpoint)
+    return checkpoint, lexicon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from letgraph.checkpoint import Checkpoint
 from letgraph.data.cut import cut_characters
 from letgraph.errors import LetgraphError
 from letgraph.scoring import SentencePairs, score_pairs
-from letgraph.text.clean import clean, truncate, truncation_warning
+from letgraph.text.clean import truncation_warning
 from letgraph.text.features import featurise
 from letgraph.text.segment import load_segmenter
 
@@ -68,20 +68,20 @@ class Matcher:
         """
         if batch_size < 1:
             raise LetgraphError(f"batch size {batch_size}: it has to be 1 or more")
+        preparation = self.checkpoint.preparation
         row_of: dict[str, int] = {}
         rows: list[int] = []
         changes: Counter[str] = Counter()
         for index, pair in enumerate(pairs):
             a, b = _two_strings(pair, index)
             for name, raw in (("a", a), ("b", b)):
-                text, changed = self._clean(raw)
-                if not text:
+                cleaned = preparation.clean(raw)
+                if not cleaned.text:
                     raise LetgraphError(f"pair {index}: sentence {name} is empty after cleaning; give it, or leave out")
-                changes.update(changed)
-                rows.append(row_of.setdefault(text, len(row_of)))
+                changes.update(cleaned.changes)
+                rows.append(row_of.setdefault(cleaned.text, len(row_of)))
         index_pairs = np.array(rows, np.int64).reshape(-1, 2)
         lengths = np.fromiter(map(len, row_of), np.int64, len(row_of))
-        preparation = self.checkpoint.preparation
         if cut := cut_characters(lengths, index_pairs[:, 0], index_pairs[:, 1], preparation.max_tokens):
             changes["pair-truncated"] = cut
         self.cleaning += changes
@@ -91,12 +91,6 @@ class Matcher:
         return score_pairs(
             self._model, self._collator, SentencePairs(table, index_pairs[:, 0], index_pairs[:, 1]), batch_size
         )
-
-    def _clean(self, raw: str) -> tuple[str, Mapping[str, int]]:
-        preparation = self.checkpoint.preparation
-        cleaned = clean(raw, blanks=preparation.blanks, width=preparation.width)
-        cleaned = truncate(cleaned, preparation.max_characters)
-        return cleaned.text, cleaned.changes
 
 
 def _two_strings(pair: object, index: int) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, get_args
 
 from letgraph.errors import LetgraphError
-from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, Width
+from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, Cleaned, Width, clean, truncate
 from letgraph.text.segment import load_segmenter
 
 TEXT_PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -67,6 +67,10 @@ class Preparation:
         """What `letgraph.inputs.prepare_split` must do for this model, besides segmenting."""
         names = ("blanks", "width", "max_characters", "max_tokens")
         return {name: getattr(self, name) for name in names}
+
+    def clean(self, text: str) -> Cleaned:
+        """A raw sentence as the model was trained to see it: cleaned, and cut off after ``max_characters``."""
+        return truncate(clean(text, blanks=self.blanks, width=self.width), self.max_characters)
 
     def check_positions(self, max_positions: int | None, positions: str) -> None:
         """Raises `LetgraphError` where an encoder has too few positions for the longest pairs; None: it has no end."""

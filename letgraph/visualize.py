@@ -81,22 +81,18 @@ def main() -> None:
 
 def _sources(options: argparse.Namespace) -> tuple[list[Segmenter], Lexicon | None, Checkpoint | None]:
     """Where words, senses and weights come from."""
-    from letgraph.checkpoint import Checkpoint
+    from letgraph.commands import open_checkpoint
     from letgraph.inputs import named_lexicon
     from letgraph.text.lexicon import load_lexicon
     from letgraph.text.segment import LATTICE, load_segmenter, resolve
 
     chosen = None if options.segmenter is None else resolve(options.segmenter)
-    lexicon = named_lexicon(options.hownet, options.sememe_vectors)
-    checkpoint = None
     if options.checkpoint is None:
-        names = chosen or resolve(LATTICE)
-        lexicon = lexicon or load_lexicon("demo")
-    else:
-        checkpoint = Checkpoint.load(options.checkpoint, lexicon)
-        checkpoint.preparation.check_versions()
-        names = chosen or checkpoint.preparation.segmenters
-    return [load_segmenter(name) for name in names], lexicon, checkpoint
+        lexicon = named_lexicon(options.hownet, options.sememe_vectors) or load_lexicon("demo")
+        return [load_segmenter(name) for name in chosen or resolve(LATTICE)], lexicon, None
+    checkpoint, own = open_checkpoint(options)
+    checkpoint.preparation.check_versions()
+    return [load_segmenter(name) for name in chosen or checkpoint.preparation.segmenters], own, checkpoint
 
 
 if __name__ == "__main__":

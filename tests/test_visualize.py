@@ -10,7 +10,12 @@ import networkx as nx
 import pytest
 
 from letgraph import visualize as entry
+from letgraph.checkpoint import Checkpoint
 from letgraph.errors import LetgraphError
+from letgraph.models import LETConfig
+from letgraph.preparation import Preparation
+from letgraph.text.lexicon import load_lexicon
+from letgraph.text.vocabulary import CharVocabulary
 from tests.tiny import tiny_checkpoint
 
 SUFFIXES = [".svg", ".html", ".graphml", ".gexf", ".dot", ".json"]
@@ -77,3 +82,20 @@ def test_what_cannot_be_done_is_said(run, tmp_path, monkeypatch, options, messag
     with pytest.raises(LetgraphError, match=message):
         run(*options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lexicon_is_compared_with_the_models_as_the_model_reads_text(run, tmp_path):
+    """Preset reference keeps full-width forms, in its lexicon too."""
+    path = tmp_path / "senses.tsv"
+    path.write_text("ＶＩＳＡ\t卡片\n花呗\t借贷\n", encoding="utf-8")
+    preparation = Preparation.current(("jieba",), "reference")
+    lexicon = load_lexicon(path, width=preparation.width)
+    config = LETConfig.from_preset("reference", hidden_size=16, encoder_size=16, encoder_intermediate_size=32)
+    checkpoint = Checkpoint.create(config, CharVocabulary("还"), lexicon, None, preparation)
+    checkpoint.save(tmp_path / "model")
+
+    run("--checkpoint", tmp_path / "model", "--hownet", path, "--output", tmp_path / "pair.json")
+
+    assert "花呗" in (tmp_path / "pair.json").read_text(encoding="utf-8")
+    with pytest.raises(LetgraphError, match="was trained with lexicon"):
+        run("--checkpoint", tmp_path / "model", "--hownet", "demo", "--output", tmp_path / "pair.json")

@@ -22,8 +22,9 @@ from letgraph.checkpoint import Checkpoint
 from letgraph.data.collate import Collator, PairBatch
 from letgraph.errors import LetgraphError
 from letgraph.nn.attention_record import AttentionRecord, record_attention
+from letgraph.preparation import Preparation
 from letgraph.text.align import align
-from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, clean, truncate, truncation_warning
+from letgraph.text.clean import truncation_warning
 from letgraph.text.features import featurise
 from letgraph.text.lattice import Span
 from letgraph.text.lexicon import Lexicon
@@ -131,18 +132,16 @@ def look_by_segmenter(
 
 
 def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[str, str]:
-    preparation = checkpoint.preparation if checkpoint else None
-    longest = preparation.max_characters if preparation else DEFAULT_MAX_CHARACTERS
-    policy: dict[str, Any] = {"blanks": preparation.blanks, "width": preparation.width} if preparation else {}
+    preparation = checkpoint.preparation if checkpoint else Preparation(())
     texts: list[str] = []
     changes: Counter[str] = Counter()
     for name, raw in (("a", a), ("b", b)):
-        cleaned = truncate(clean(raw, **policy), longest)
+        cleaned = preparation.clean(raw)
         if not cleaned.text:
             raise LetgraphError(f"sentence {name} is empty after cleaning; give one with a character to show")
         changes.update(cleaned.changes)
         texts.append(cleaned.text)
-    if warning := truncation_warning(changes, longest):
+    if warning := truncation_warning(changes, preparation.max_characters):
         print(f"warning: {warning}", file=sys.stderr)
     return texts[0], texts[1]
 
