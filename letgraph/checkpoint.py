@@ -104,12 +104,12 @@ class Checkpoint:
         a folder that is something else, a truncated file, or another lexicon.
         """
         folder = Path(folder)
-        kind = _read_json(folder / "config.json").get("model_type")
+        kind = read_json(folder / "config.json").get("model_type")
         if not isinstance(kind, str) or kind not in MODELS:
             known = ", ".join(MODELS)
             raise DataError(folder / "config.json", None, f"model type {kind!r} is not one of ours ({known})", _MEND)
         try:
-            preparation = Preparation.from_json(_read_json(folder / "preparation.json"))
+            preparation = Preparation.from_json(read_json(folder / "preparation.json"))
         except TypeError as error:
             raise DataError(folder / "preparation.json", None, f"not what we write ({error})", _MEND) from None
         model = _load_model(folder, MODELS[kind])
@@ -187,13 +187,14 @@ def _load_model(folder: Path, model_class: type[PreTrainedModel]) -> PreTrainedM
     return model.eval()
 
 
-def _read_json(path: Path) -> dict:
+def read_json(path: Path, mend: str = _MEND) -> dict[str, Any]:
+    """The JSON object of a file. Raises `DataError`, with ``mend``, for anything else."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(path, None, f"cannot be read ({error.strerror})", _MEND) from None
+        raise DataError(path, None, f"cannot be read ({error.strerror})", mend) from None
     except ValueError as error:
-        raise DataError(path, None, f"not JSON ({error})", _MEND) from None
+        raise DataError(path, None, f"not JSON ({error})", mend) from None
     if not isinstance(value, dict):
-        raise DataError(path, None, "not a JSON object", _MEND)
+        raise DataError(path, None, "not a JSON object", mend)
     return value

@@ -10,7 +10,6 @@ the model is written, which `LET.from_pretrained` takes; letgraph.predict and le
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,16 +99,11 @@ def main() -> None:
 def _encoder_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
+    from letgraph.checkpoint import read_json
+
     mend = "give the config.json of a BERT"
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(path, None, f"cannot be read ({error.strerror})", mend) from None
-    except ValueError as error:
-        raise DataError(path, None, f"not JSON ({error})", mend) from None
+    fields = read_json(path, mend)
     sizes = ("num_hidden_layers", "intermediate_size", "max_position_embeddings", "vocab_size", "num_attention_heads")
-    if not isinstance(fields, dict):
-        raise DataError(path, None, "not a JSON object", mend)
     for name in sizes:
         if name in fields and not (type(fields[name]) is int and 0 < fields[name] < 10**6):
             raise DataError(path, None, f"{name} is {fields[name]!r}, not a size", mend)

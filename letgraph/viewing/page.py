@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from letgraph import schema
 from letgraph.text.lattice import forward_reach
-from letgraph.viewing.view import PairView
+from letgraph.viewing.view import Node, PairView
 
 
 def page(views: Mapping[str, PairView], *, ask: bool = False) -> bytes:
@@ -57,7 +57,7 @@ def page_data(views: Mapping[str, PairView]) -> list[dict[str, Any]]:
 
 
 def _view_data(view: PairView) -> dict[str, Any]:
-    senses = _senses(view)
+    senses = view.senses_of_words()
     words: list[dict[str, Any]] = []
     for side, letter in enumerate("ab"):
         rows = [row for row, node in enumerate(view.nodes[schema.WORD]) if node["sentence"] == letter]
@@ -76,7 +76,7 @@ def _view_data(view: PairView) -> dict[str, Any]:
                     "segmenters": node.get("segmenters", "").split(),
                     "ahead": [first + j for j in inner if j != i and masks[i] >> j & 1],
                     "behind": [first + j for j in inner if j != i and masks[j] >> i & 1],
-                    "senses": senses.get(rows[i], []),
+                    "senses": [_sense(*sense) for sense in senses.get(rows[i], [])],
                 }
             )
     data: dict[str, Any] = {
@@ -90,32 +90,18 @@ def _view_data(view: PairView) -> dict[str, Any]:
     return data
 
 
-def _senses(view: PairView) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = {}
-    if schema.SENSE not in view.nodes:
-        return found
-    layers = [alpha.mean(1) for _, alpha in sorted(view.attention.get(schema.SENSE_OF, {}).items())]
-    sources, destinations = view.edges[schema.SENSE_OF]
-    for row, (sense, word) in enumerate(zip(sources.tolist(), destinations.tolist(), strict=True)):
-        node = view.nodes[schema.SENSE][sense]
-        entry = {"number": node["number"], "sememes": node["label"], "english": node.get("sememes_english", "")}
-        entry["weights"] = [round(float(layer[row]), 4) for layer in layers]
-        found.setdefault(word, []).append(entry)
-    return found
+def _sense(node: Node, weights: Sequence[float]) -> dict[str, Any]:
+    entry = {"number": node["number"], "sememes": node["label"], "english": node.get("sememes_english", "")}
+    return entry | {"weights": [round(weight, 4) for weight in weights]}
 
 
 def _cross(view: PairView) -> dict[str, Any]:
-    chars = view.nodes[schema.CHAR]
     lengths = [len(text) for text in view.texts]
     cross = [np.zeros((lengths[side], lengths[1 - side])) for side in range(2)]
     matched = []
-    weights = view.attention[schema.CROSS][0].mean(1)
-    edges = zip(*(ends.tolist() for ends in view.edges[schema.CROSS]), weights, view.matched(), strict=True)
-    for source, destination, weight, mark in edges:
-        read, reader = chars[source], chars[destination]
-        if "text" in read and "text" in reader:
-            side = "ab".index(reader["sentence"])
-            cross[side][reader["span_start"], read["span_start"]] = weight
-            if mark and side == 0:
-                matched.append([reader["span_start"], read["span_start"]])
+    for reader, read, weight, mark in view.readings():
+        side = "ab".index(reader["sentence"])
+        cross[side][reader["span_start"], read["span_start"]] = weight
+        if mark and side == 0:
+            matched.append([reader["span_start"], read["span_start"]])
     return {"cross": [table.round(4).tolist() for table in cross], "matched": matched}

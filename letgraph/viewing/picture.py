@@ -93,14 +93,7 @@ _ASCII = "".join(map(chr, range(33, 127))) + "…·→"
 
 def _boxes(view: PairView, side: str) -> list[Box]:
     """Words as boxes on a skyline: short ones first, each as low as the boxes below it let it lie."""
-    senses: dict[int, list[tuple[str, float | None]]] = {}
-    if schema.SENSE in view.nodes:
-        layers = view.attention.get(schema.SENSE_OF)
-        weights = layers[max(layers)].mean(1).tolist() if layers else None
-        for row, (sense, word) in enumerate(zip(*(ends.tolist() for ends in view.edges[schema.SENSE_OF]), strict=True)):
-            node = view.nodes[schema.SENSE][sense]
-            weight = weights[row] if weights else None
-            senses.setdefault(word, []).append((f"{node['number']} {node['label']}", weight))
+    senses = view.senses_of_words()
     words = [
         (row, node)
         for row, node in enumerate(view.nodes[schema.WORD])
@@ -111,7 +104,10 @@ def _boxes(view: PairView, side: str) -> list[Box]:
     boxes = []
     for row, node in words:
         start, end = node["span_start"], node["span_end"]
-        of_word = senses.get(row, [])
+        of_word = [
+            (f"{sense['number']} {sense['label']}", weights[-1] if weights else None)
+            for sense, weights in senses.get(row, [])
+        ]
         shown = tuple(of_word if len(of_word) <= MAX_SENSES else of_word[: MAX_SENSES - 1])
         more = len(of_word) - len(shown)
         height = 0.24 + LINE * (len(shown) + bool(more)) + BAR * max(len(view.segmenters), 1) + 2 * PADDING
@@ -190,11 +186,7 @@ def _heat_maps(axes: Axes, view: PairView, y: float) -> None:
     """Left: what each character of a (a row) takes from those of b (columns); right: the other way."""
     from matplotlib import colormaps
 
-    sources, destinations = (ends.tolist() for ends in view.edges[schema.CROSS])
-    weights = view.attention[schema.CROSS][0].mean(1).tolist()
-    chars = view.nodes[schema.CHAR]
     blues = colormaps["Blues"]
-    matched = view.matched().tolist()
     origin = {"a": MARGIN + 0.3, "b": MARGIN + 0.3 + len(view.texts[1]) * HEAT + 0.8}
     top = y - 0.55
     for side, other in ("ab", "ba"):
@@ -205,10 +197,7 @@ def _heat_maps(axes: Axes, view: PairView, y: float) -> None:
             axes.text(x - 0.15, top - (place + 0.5) * HEAT, char, size=WORD_SIZE, color=INK, ha="center", va="center")
         for place, char in enumerate(view.texts["ab".index(other)]):
             axes.text(x + (place + 0.5) * HEAT, top + 0.16, char, size=WORD_SIZE, color=INK, ha="center", va="center")
-    for source, destination, weight, mark in zip(sources, destinations, weights, matched, strict=True):
-        reader, read = chars[destination], chars[source]
-        if "text" not in reader or "text" not in read:
-            continue
+    for reader, read, weight, mark in view.readings():
         x = origin[reader["sentence"]] + read["span_start"] * HEAT
         line = top - (reader["span_start"] + 1) * HEAT
         _rectangle(axes, x, line, HEAT * 0.94, HEAT * 0.94, blues(weight), INK if mark else None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,6 +79,30 @@ class PairView:
         chosen = {destination: -source for destination, (_, source) in best.items()}
         pairs = zip(sources.tolist(), destinations.tolist(), strict=True)
         return np.array([chosen[j] == i and chosen[i] == j for i, j in pairs], bool)
+
+    def senses_of_words(self) -> dict[int, list[tuple[Node, list[float]]]]:
+        """Row of a word -> its senses, each with its weight, mean over features, in every layer of SaGT (without a
+        model: in none)."""
+        found: dict[int, list[tuple[Node, list[float]]]] = {}
+        if schema.SENSE not in self.nodes:
+            return found
+        layers = [alpha.mean(1).tolist() for _, alpha in sorted(self.attention.get(schema.SENSE_OF, {}).items())]
+        for row, (sense, word) in enumerate(zip(*(ends.tolist() for ends in self.edges[schema.SENSE_OF]), strict=True)):
+            weights = [layer[row] for layer in layers]
+            found.setdefault(word, []).append((self.nodes[schema.SENSE][sense], weights))
+        return found
+
+    def readings(self) -> Iterator[tuple[Node, Node, float, bool]]:
+        """With a model: each character that takes from one of the other sentence, that one, the weight (mean over
+        features), and whether the two are matched. What stands for a begin or an end is left out."""
+        chars = self.nodes[schema.CHAR]
+        weights = self.attention[schema.CROSS][0].mean(1).tolist()
+        edges = zip(
+            *(ends.tolist() for ends in self.edges[schema.CROSS]), weights, self.matched().tolist(), strict=True
+        )
+        for source, destination, weight, matched in edges:
+            if "text" in chars[source] and "text" in chars[destination]:
+                yield chars[destination], chars[source], weight, matched
 
 
 def look(
