@@ -1,7 +1,7 @@
 """A trained model with everything that a prediction needs: weights, vocabulary, lexicon and how text was prepared.
 
 config.json, model.safetensors   the model (`transformers` format)
-vocabulary.json                  the characters, or the word pieces, of the encoder
+vocabulary.json                  the characters, or the word pieces, of the encoder, or its tokenizer
 lexicon.tsv                      the words, senses and sememes (only for models with senses)
 preparation.json                 segmenters with their versions, and what happens to text: see `Preparation`
 """

@@ -57,6 +57,7 @@ def main() -> None:
             checkpoint.lexicon,
             cache_dir=options.cache_dir,
             workers=options.workers,
+            vocabulary=checkpoint.vocabulary,
             **preparation.text_options,
         )
         with tqdm(total=len(pairs), desc=f"scoring {split.split}", unit="pair", leave=False, disable=None) as bar:

@@ -18,6 +18,7 @@ from letgraph.text.clean import DEFAULT_MAX_CHARACTERS, Blanks, Width, truncatio
 from letgraph.text.features import SentenceTable
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.sememes import SememeVectors, read_sememe_vectors
+from letgraph.text.vocabulary import Vocabulary
 
 SEMEME_VECTORS = "sememe_vec.txt"
 
@@ -123,9 +124,10 @@ def prepare_split(
     width: Width = "narrow",
     max_characters: int = DEFAULT_MAX_CHARACTERS,
     max_tokens: int | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> PreparedPairs:
     """`prepare`, printing what cleaning changed, what the lattices look like, what it took, and what will be cut off
-    where a model takes ``max_tokens`` a pair."""
+    where a model takes ``max_tokens`` of its ``vocabulary`` a pair; without one, a character is a token."""
     start = perf_counter()
     prepared = prepare(
         split,
@@ -138,7 +140,7 @@ def prepare_split(
         max_characters=max_characters,
     )
     _print_prepared(prepared, segmenters, lexicon, perf_counter() - start)
-    cut = cut_characters(prepared.sentences.chars.lengths, prepared.a, prepared.b, max_tokens)
+    cut = cut_characters(prepared.sentences.chars, prepared.a, prepared.b, max_tokens, vocabulary)
     if warning := truncation_warning({**prepared.cleaning, "pair-truncated": cut}, max_characters):
         print(f"warning: {split.corpus} {split.split}: {warning}", file=sys.stderr)
     return prepared

@@ -81,16 +81,14 @@ class Matcher:
                 changes.update(cleaned.changes)
                 rows.append(row_of.setdefault(cleaned.text, len(row_of)))
         index_pairs = np.array(rows, np.int64).reshape(-1, 2)
-        lengths = np.fromiter(map(len, row_of), np.int64, len(row_of))
-        if cut := cut_characters(lengths, index_pairs[:, 0], index_pairs[:, 1], preparation.max_tokens):
+        table = featurise(list(row_of), self._segmenters, self.checkpoint.lexicon)
+        first, second = index_pairs.T
+        if cut := cut_characters(table.chars, first, second, preparation.max_tokens, self.checkpoint.vocabulary):
             changes["pair-truncated"] = cut
         self.cleaning += changes
         if warning := truncation_warning(changes, preparation.max_characters):
             warnings.warn(warning, TruncationWarning, stacklevel=2)
-        table = featurise(list(row_of), self._segmenters, self.checkpoint.lexicon)
-        return score_pairs(
-            self._model, self._collator, SentencePairs(table, index_pairs[:, 0], index_pairs[:, 1]), batch_size
-        )
+        return score_pairs(self._model, self._collator, SentencePairs(table, first, second), batch_size)
 
 
 def _two_strings(pair: object, index: int) -> tuple[str, str]:

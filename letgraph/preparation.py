@@ -35,10 +35,11 @@ class Preparation:
     max_tokens: int | None = None
 
     @classmethod
-    def current(cls, segmenters: tuple[str, ...], preset: str = "paper") -> Self:
-        """As a preset wants it, with the segmenters that are installed here."""
+    def current(cls, segmenters: tuple[str, ...], preset: str = "paper", max_tokens: int | None = None) -> Self:
+        """With the segmenters that are installed here, as a preset wants it, or with ``max_tokens`` of one's own."""
         versions = {name: load_segmenter(name).version for name in segmenters}
-        return cls(segmenters, versions=versions, **TEXT_PRESETS.get(preset, {}))
+        preparation = cls(segmenters, versions=versions, **TEXT_PRESETS.get(preset, {}))
+        return preparation if max_tokens is None else replace(preparation, max_tokens=max_tokens)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm import tqdm
 from transformers import ProgressCallback, TrainingArguments, set_seed
 from transformers.trainer_callback import PrinterCallback
@@ -29,13 +30,15 @@ from letgraph.checkpoint import Checkpoint
 from letgraph.data.corpora import open_corpus
 from letgraph.data.store import PreparedPairs
 from letgraph.data.workers import peak_memory
+from letgraph.encoders import PretrainedEncoder, open_encoder
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
+from letgraph.models import EncoderModel
 from letgraph.output import whole_file
 from letgraph.preparation import Preparation
 from letgraph.processes import Processes, open_processes
 from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
-from letgraph.settings import Settings
+from letgraph.settings import ENCODER_MAX_TOKENS, Settings
 from letgraph.text.segment import resolve
 from letgraph.text.vocabulary import CharVocabulary
 from letgraph.training import PairTrainer, Progress, TensorBoardLog, last_state
@@ -50,6 +53,7 @@ class Inputs:
     splits: dict[str, PreparedPairs]
     knowledge: Knowledge | None
     preparation: Preparation
+    encoder: PretrainedEncoder | None
 
 
 def train(settings: Settings) -> dict[str, Any]:
@@ -98,15 +102,18 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
 
 def _claim(settings: Settings, processes: Processes) -> Path:
     """The output folder; raises where it holds another run, or one that nobody asked to resume."""
-    if settings.training.batch_size is not None and settings.training.batch_size % processes.count:
+    training = settings.training
+    parts = processes.count * training.accumulate
+    if training.batch_size is not None and training.batch_size % parts:
         raise LetgraphError(
-            f"--batch-size {settings.training.batch_size} cannot be divided among {processes.count} processes; "
-            "choose a multiple"
+            f"--batch-size {training.batch_size} cannot be divided among {processes.count} processes"
+            + (f" and {training.accumulate} parts each" if training.accumulate > 1 else "")
+            + f"; choose a multiple of {parts}"
         )
-    folder = Path(settings.training.output_dir or f"runs/{settings.data.dataset}")
+    folder = Path(training.output_dir or f"runs/{settings.data.dataset}")
     before = folder / "settings.json"
     if before.is_file():
-        if settings.training.resume == "never":
+        if training.resume == "never":
             raise LetgraphError(
                 f"{folder} holds a run already; go on with it by --resume auto, or name another --output-dir"
             )
@@ -127,7 +134,9 @@ def _open_inputs(settings: Settings) -> Inputs:
     data = settings.data
     assert data.dataset is not None
     data_dir = Path(data.data_dir) if data.data_dir else None
-    preparation = Preparation.current(resolve(data.segmenter), settings.model.preset)
+    encoder = open_encoder(settings.model.encoder) if settings.model.encoder else None
+    max_tokens = data.max_tokens or (ENCODER_MAX_TOKENS if encoder else None)
+    preparation = Preparation.current(resolve(data.segmenter), settings.model.preset, max_tokens)
     corpus = open_corpus(data.dataset, data_dir, data.format)
     if TRAIN not in corpus.splits:
         raise LetgraphError(f"corpus {corpus.name} has no training split; it has {', '.join(corpus.splits)}")
@@ -146,31 +155,43 @@ def _open_inputs(settings: Settings) -> Inputs:
             labelled=True if name in (TRAIN, DEV) else None,
             cache_dir=Path(data.cache_dir) if data.cache_dir else None,
             workers=data.workers,
+            vocabulary=encoder.vocabulary if encoder else None,
             **preparation.text_options,
         )
         for name in corpus.splits
     }
     if DEV not in splits:
         print("warning: no dev split, so the last model is kept as the best", file=sys.stderr)
-    return Inputs(splits, knowledge, preparation)
+    if encoder:
+        encoder.check_chinese(splits[TRAIN].sentences.chars)
+    return Inputs(splits, knowledge, preparation, encoder)
 
 
 def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
-    train = inputs.splits[TRAIN]
-    vocabulary = CharVocabulary.build(train.sentences.chars.values)
+    train, encoder = inputs.splits[TRAIN], inputs.encoder
+    vocabulary = encoder.vocabulary if encoder else CharVocabulary.build(train.sentences.chars.values)
     knowledge = inputs.knowledge
     checkpoint = Checkpoint.create(
-        settings.model_config(),
+        settings.model_config(encoder.settings if encoder else None),
         vocabulary,
         knowledge.lexicon if knowledge else None,
         knowledge.vectors if knowledge else None,
         inputs.preparation,
     )
-    config, weights = checkpoint.model.config, sum(p.numel() for p in checkpoint.model.parameters())
-    print(f"{settings.model.title}: {weights:,} parameters, {len(vocabulary):,} characters")
+    model, config = checkpoint.model, checkpoint.model.config
+    unit = "tokens" if encoder else "characters"
+    print(f"{settings.model.title}: {_count(model):,} parameters, {len(vocabulary):,} {unit}")
+    if encoder:
+        assert isinstance(model, EncoderModel)
+        new = encoder.load_into(model.encoder)
+        print(f"  {_count(model.encoder):,} of them in the encoder" + (f", new: {', '.join(new)}" if new else ""))
     if knowledge and config.num_sememes:
         print(f"  {config.num_known_sememes:,} of {config.num_sememes:,} sememes have a pre-trained vector")
     return checkpoint
+
+
+def _count(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Path, processes: Processes) -> float:
@@ -183,7 +204,10 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
     total = training.max_steps if training.max_steps > 0 else int(np.ceil(training.epochs * steps))
     arguments = TrainingArguments(
         output_dir=str(states),
-        per_device_train_batch_size=batch_size,
+        per_device_train_batch_size=batch_size // training.accumulate,
+        gradient_accumulation_steps=training.accumulate,
+        bf16=training.bf16,
+        use_cpu=not torch.cuda.is_available(),
         num_train_epochs=training.epochs,
         max_steps=training.max_steps,
         learning_rate=training.learning_rate,
@@ -215,6 +239,10 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
         assert labels is not None
         return binary_metrics(labels, scores)
 
+    if training.gradient_checkpointing:
+        assert isinstance(model, EncoderModel)
+        model.encoder.gradient_checkpointing_enable({"use_reentrant": False})
+    encoder_rate = training.encoder_rate if settings.model.encoder else 1.0
     progress = Progress(batch_size, len(splits[TRAIN]), processes.first)
     trainer = PairTrainer(
         model,
@@ -225,6 +253,7 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
         lambda: checkpoint.save(folder) if processes.first else None,
         [progress, TensorBoardLog(folder / "logs")] if processes.first else [progress],
         processes,
+        encoder_rate,
     )
     for callback in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(callback)

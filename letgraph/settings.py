@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from argparse import SUPPRESS, ArgumentDefaultsHelpFormatter, Namespace
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -14,7 +14,7 @@ import yaml
 from transformers import HfArgumentParser, PretrainedConfig
 
 from letgraph.errors import DataError, LetgraphError
-from letgraph.models import MODELS, PRESETS, LETConfig
+from letgraph.models import MODELS, PRESETS, EncoderModel, LETConfig
 
 RECIPES: dict[str | None, dict[str, float]] = {
     None: {"epochs": 6.0, "batch_size": 32},
@@ -24,8 +24,19 @@ RECIPES: dict[str | None, dict[str, float]] = {
 """What suits a corpus where the user does not say; under None, any other corpus. Source: LET (AAAI 2021) for all but
 demo, whose three passes fit into the minutes that a demonstration may take."""
 
-OWN_FLAGS = {"senses": "--no-senses", "gru": "--no-gru", "num_layers": "--layers"}
-"""Settings of `LETConfig` that have a flag of their own."""
+OWN_FLAGS = {
+    "senses": "--no-senses",
+    "gru": "--no-gru",
+    "num_layers": "--layers",
+    "encoder_config": "--encoder",
+    "freeze_encoder": "--freeze-encoder",
+}
+"""Settings of a model's configuration that have a flag of their own."""
+
+SIZES_OF_ENCODER = ("encoder_size", "encoder_layers", "encoder_heads", "encoder_intermediate_size", "max_positions")
+
+ENCODER_MAX_TOKENS = 128
+"""Of a pair, where a pre-trained encoder reads it. Source: LET (AAAI 2021)."""
 
 LET_ONLY = ("preset", "senses", "gru", "layers", "hownet", "sememe_vectors")
 """Settings of LET alone: a baseline has neither these parts nor senses."""
@@ -46,6 +57,9 @@ class DataSettings:
     format: str | None = _setting(None, "of the files, such as tsv:a,b,label; None: sniffed")
     limit: int | None = _setting(None, "only the first N pairs of each split")
     skip_bad_rows: bool = _setting(False, "count bad rows and skip them instead of stopping")
+    max_tokens: int | None = _setting(
+        None, "what is kept of a pair, special tokens included; None: 128 with --encoder, else as the preset has it"
+    )
     segmenter: str = _setting("lattice", "jieba, pkuseg, thulac, several joined by +, or lattice: all three")
     hownet: str | None = _setting(
         None, "sense lexicon: demo, a .tsv, a .json or an OpenHowNet folder; None: the only .tsv in DATA_DIR/hownet"
@@ -62,6 +76,10 @@ class ModelSettings:
     _argument_group_name = "model"
 
     model: str = _setting("let", f"one of {', '.join(MODELS)}")
+    encoder: str | None = _setting(
+        None, "pre-trained encoder: a folder or a name on the Hugging Face hub; with --model let it is LET-BERT"
+    )
+    freeze_encoder: bool = _setting(False, "leave the pre-trained encoder as it is")
     preset: str = _setting("paper", f"{' or '.join(PRESETS)} (the authors' program)")
     senses: bool = _setting(True, "use HowNet senses")
     gru: bool = _setting(True, "update words and senses by GRU cells")
@@ -75,7 +93,8 @@ class ModelSettings:
     def title(self) -> str:
         """For people to read."""
         name = MODELS[self.model].__name__
-        return f"{name} ({self.preset})" if self.model == LETConfig.model_type else name
+        name = f"{name} ({self.preset})" if self.model == LETConfig.model_type else name
+        return f"{name} on {self.encoder}" if self.encoder else name
 
 
 @dataclass
@@ -89,10 +108,14 @@ class TrainingSettings:
     max_steps: int = _setting(-1, "stop (and end the decay) after N steps, whatever the epochs; -1: off")
     batch_size: int | None = _setting(None, "pairs a step; None: 64 for bq, else 32")
     eval_batch_size: int = _setting(128, "pairs a batch when scoring")
+    accumulate: int = _setting(1, "cut a step's batch into N parts, for want of memory; the step is the same")
     learning_rate: float = _setting(5e-4, "peak learning rate")
+    encoder_rate: float = _setting(0.1, "learning rate of a pre-trained encoder, as a part of the others'")
     warmup: float = _setting(0.1, "part of the steps in which the learning rate rises")
     weight_decay: float = _setting(1e-6, "L2 penalty on all parameters but biases and layer normalisation")
     max_grad_norm: float = _setting(5.0, "gradients are scaled down to this norm")
+    bf16: bool = _setting(False, "matrix products in bfloat16; weights, sums and softmax stay in float32")
+    gradient_checkpointing: bool = _setting(False, "save memory: compute the encoder's layers twice")
     seed: int = _setting(42, "of weights, order of pairs and dropout")
     eval_steps: int | None = _setting(None, "score the dev split every N steps; None: after every epoch")
     save_steps: int = _setting(500, "keep a state to resume from every N steps")
@@ -118,21 +141,29 @@ class Settings:
     def needs_lexicon(self) -> bool:
         return self.model.model == LETConfig.model_type and self.model.senses
 
-    def model_config(self) -> PretrainedConfig:
-        """The model's configuration, without the sizes that follow from the data."""
+    def model_config(self, encoder: Mapping[str, Any] | None = None) -> PretrainedConfig:
+        """The model's configuration, without the sizes that follow from the data.
+
+        ``encoder``: what a model has to know of its pre-trained encoder.
+        """
         kind: Any = MODELS[self.model.model].config_class
-        own_flags = OWN_FLAGS if kind is LETConfig else {}
         known = {name for name in vars(kind()) if not name.startswith("_")}
         overrides: dict[str, Any] = {}
         for item in self.model.set:
             name, equals, value = item.partition("=")
             if not equals:
                 raise LetgraphError(f"--set {item}: write NAME=VALUE")
-            if name in own_flags:
-                raise LetgraphError(f"--set {item}: use {own_flags[name]}")
+            if name in OWN_FLAGS and name in known:
+                raise LetgraphError(f"--set {item}: use {OWN_FLAGS[name]}")
+            if self.model.encoder and name in SIZES_OF_ENCODER:
+                raise LetgraphError(f"--set {item}: the pre-trained encoder of --encoder decides this; leave it out")
             if name not in known:
                 raise LetgraphError(f"--set {item}: {kind.__name__} has no setting {name!r}{_nearest(name, known)}")
             overrides[name] = yaml.safe_load(value)
+        if encoder is not None:
+            overrides |= encoder
+        if self.model.freeze_encoder:
+            overrides["freeze_encoder"] = True
         if kind is not LETConfig:
             return kind(**overrides)
         overrides |= {"senses": self.model.senses, "gru": self.model.gru, "num_layers": self.model.layers}
@@ -232,6 +263,14 @@ def _check_model(model: ModelSettings, given: Collection[str]) -> None:
     """``given``: the settings that the user has made, whatever their values."""
     if model.model not in MODELS:
         raise LetgraphError(f"no model {model.model!r}; models are {', '.join(MODELS)}{_nearest(model.model, MODELS)}")
+    takes_encoder = issubclass(MODELS[model.model], EncoderModel)
+    if model.encoder and not takes_encoder:
+        able = ", ".join(name for name, kind in MODELS.items() if issubclass(kind, EncoderModel))
+        raise LetgraphError(f"--model {model.model} has no transformer encoder; --encoder goes with {able}")
+    if takes_encoder and model.model != LETConfig.model_type and not model.encoder:
+        raise LetgraphError(f"--model {model.model} needs a pre-trained encoder: give --encoder PATH_OR_NAME")
+    if model.freeze_encoder and not model.encoder:
+        raise LetgraphError("--freeze-encoder is for the pre-trained encoder of --encoder; give it, or leave this out")
     if model.model == LETConfig.model_type:
         return
     for name in LET_ONLY:
@@ -251,7 +290,9 @@ def _check(settings: Settings) -> None:
         raise LetgraphError(f"no preset {model.preset!r}{_nearest(model.preset, PRESETS)}")
     for flag, value, least in (
         ("--layers", model.layers, 1),
+        ("--max-tokens", data.max_tokens, 5),  # three special ones, and one of each sentence
         ("--batch-size", training.batch_size, 1),
+        ("--accumulate", training.accumulate, 1),
         ("--eval-batch-size", training.eval_batch_size, 1),
         ("--save-steps", training.save_steps, 1),
         ("--eval-steps", training.eval_steps, 1),
@@ -259,8 +300,12 @@ def _check(settings: Settings) -> None:
     ):
         if value is not None and value < least:
             raise LetgraphError(f"{flag} {value}: it has to be {least} or more")
-    if training.epochs is None or training.epochs <= 0 or training.learning_rate <= 0:
-        raise LetgraphError("--epochs and --learning-rate have to be above 0")
+    if training.epochs is None or training.epochs <= 0 or training.learning_rate <= 0 or training.encoder_rate <= 0:
+        raise LetgraphError("--epochs, --learning-rate and --encoder-rate have to be above 0")
+    if training.batch_size is not None and training.batch_size % training.accumulate:
+        raise LetgraphError(f"--batch-size {training.batch_size} cannot be cut into {training.accumulate} equal parts")
+    if training.gradient_checkpointing and not issubclass(MODELS[model.model], EncoderModel):
+        raise LetgraphError(f"--model {model.model} has no transformer encoder for --gradient-checkpointing")
     if not 0 <= training.warmup < 1:
         raise LetgraphError(f"--warmup {training.warmup}: a part of the steps, from 0 to below 1")
     if training.max_steps == 0 or training.max_steps < -1:

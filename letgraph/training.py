@@ -85,7 +85,8 @@ class PairTrainer(Trainer):
     """Trains a model of pairs.
 
     ``score_dev()`` returns the metrics of the dev split; it is called at every evaluation. ``on_best()`` is called
-    when their accuracy is higher than ever before.
+    when their accuracy is higher than ever before. ``encoder_rate``: by what the learning rate of ``model.encoder`` is
+    multiplied. A step's loss is the mean over its pairs, into however many parts its batch is cut.
     """
 
     def __init__(
@@ -98,12 +99,13 @@ class PairTrainer(Trainer):
         on_best: Callable[[], None],
         callbacks: list[TrainerCallback],
         processes: Processes = ALONE,
+        encoder_rate: float = 1.0,
     ) -> None:
         assert arguments.output_dir is not None
         self.root = Path(arguments.output_dir)
         self.lengths = pair_lengths(pairs)
         self.score_dev, self.on_best = score_dev, on_best
-        self.processes = processes
+        self.processes, self.encoder_rate = processes, encoder_rate
         self._run_dir = self.root
         super().__init__(
             model,
@@ -113,22 +115,49 @@ class PairTrainer(Trainer):
             eval_dataset=RowNumbers(0),  # asked for by Trainer's checks; `evaluate` reads its split itself
             callbacks=callbacks,
         )
+        self.model_accepts_loss_kwargs = True  # `compute_loss` weighs the parts of a step itself
 
     def _get_train_sampler(self, *_: Any) -> Sampler[int]:
-        return LengthSampler(self.lengths, self.args.per_device_train_batch_size, self.args.seed)
+        return LengthSampler(self.lengths, self.step_size, self.args.seed)
+
+    @property
+    def step_size(self) -> int:
+        """Pairs of a step."""
+        return self.args.per_device_train_batch_size * self.args.gradient_accumulation_steps
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """RMSProp (decay rate 0.9, eps 1e-6) with the weight decay of the arguments on all but biases and norms."""
+        """RMSProp (decay rate 0.9, eps 1e-6) with the weight decay of the arguments on all but biases and norms, and a
+        learning rate of its own for the encoder."""
         if self.optimizer is None:
             assert self.model is not None
             decayed = set(self.get_decay_parameter_names(self.model))
-            named = [(name, p) for name, p in self.model.named_parameters() if p.requires_grad]
-            groups = [
-                {"params": [p for name, p in named if name in decayed], "weight_decay": self.args.weight_decay},
-                {"params": [p for name, p in named if name not in decayed], "weight_decay": 0.0},
-            ]
-            self.optimizer = torch.optim.RMSprop(groups, lr=self.args.learning_rate, alpha=0.9, eps=1e-6, foreach=True)
+            groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+            for name, parameter in self.model.named_parameters():
+                if parameter.requires_grad:
+                    rate = self.encoder_rate if name.startswith("encoder.") else 1.0
+                    decay = self.args.weight_decay if name in decayed else 0.0
+                    groups.setdefault((rate, decay), []).append(parameter)
+            rate = self.args.learning_rate
+            parts = [{"params": p, "lr": rate * part, "weight_decay": decay} for (part, decay), p in groups.items()]
+            self.optimizer = torch.optim.RMSprop(parts, lr=rate, alpha=0.9, eps=1e-6, foreach=True)
         return self.optimizer
+
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> int:
+        """Pairs of a step, over all its parts."""
+        return sum(len(inputs["batch"]) for inputs in batch_samples)
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        output = model(**inputs)
+        loss = output.loss
+        if num_items_in_batch is not None:
+            loss = loss * (len(inputs["batch"]) / num_items_in_batch)
+        return (loss, output) if return_outputs else loss
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         assert self.score_dev is not None

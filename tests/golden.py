@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from transformers import PretrainedConfig
 
 from letgraph import schema
 from letgraph.blocks import Neighbourhood, NodeBlocks
@@ -226,6 +227,8 @@ class Golden:
 
 class StubEncoder(nn.Module):
     """Returns what the program's encoder returned, whatever it is asked."""
+
+    config = PretrainedConfig()
 
     def __init__(self, golden: Golden) -> None:
         super().__init__()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from hypothesis import strategies as st
-from transformers import PreTrainedModel
+from transformers import BertConfig, PreTrainedModel
 
 from letgraph.blocks import Neighbourhood, NodeBlocks
 from letgraph.data.collate import Collator, PairBatch
-from letgraph.models import LET, MODELS, LETConfig
+from letgraph.models import LET, MODELS, EncoderModel, LETConfig
 from letgraph.ragged import Ragged
 from letgraph.text.features import COLUMNS, SentenceTable
 from letgraph.text.vocabulary import CharVocabulary
@@ -138,6 +138,17 @@ def tiny_let(preset: str = "paper", seed: int = 0, **overrides: Any) -> LET:
     return model.eval()
 
 
+TINY_ENCODER = BertConfig(
+    vocab_size=len(VOCABULARY),
+    hidden_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=16,
+    max_position_embeddings=24,
+    hidden_dropout_prob=0.0,  # so that a model's own dropout is all there is
+    attention_probs_dropout_prob=0.0,
+).to_dict()
+
 TINY_BASELINES: dict[str, dict[str, Any]] = {
     "textcnn": {"filters": 4, "widths": (1, 2, 3)},
     "bilstm": {},
@@ -152,8 +163,11 @@ def tiny_model(kind: str, seed: int = 0, **overrides: Any) -> PreTrainedModel:
     if kind == "let":
         return tiny_let(seed=seed, **overrides)
     torch.manual_seed(seed)
-    sizes = {"vocab_size": len(VOCABULARY), "embedding_size": 8, "hidden_size": 8}
     model_class = MODELS[kind]
+    if issubclass(model_class, EncoderModel):
+        sizes = {"encoder_config": TINY_ENCODER, "encoder_size": 8, "max_positions": 24}
+        return model_class(model_class.config_class(**{**sizes, **overrides})).eval()
+    sizes = {"vocab_size": len(VOCABULARY), "embedding_size": 8, "hidden_size": 8}
     return model_class(model_class.config_class(**{**sizes, **TINY_BASELINES[kind], **overrides})).eval()
 
 

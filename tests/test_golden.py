@@ -24,7 +24,7 @@ from letgraph.text import features
 from letgraph.text.clean import clean
 from letgraph.text.lattice import adjacency, build_lattice, forward_reach
 from letgraph.text.lexicon import load_lexicon
-from letgraph.text.vocabulary import PieceVocabulary, Vocabulary, in_gluonnlp_order, read_pieces
+from letgraph.text.vocabulary import CharacterTable, PieceVocabulary, in_gluonnlp_order, read_pieces
 from tests.golden import FOLDER, Golden, StubEncoder
 
 if not FOLDER.is_dir():
@@ -306,7 +306,7 @@ def test_token_ids_of_chinese_characters_are_theirs():
     assert compared > len(sample()) // 2
 
 
-class SampleVocabulary(Vocabulary):
+class SampleVocabulary(CharacterTable):
     """The sample's token ids, modulo the size of a small encoder's vocabulary as in the stored inputs."""
 
     pad, unk, cls, sep = 0, 0, 2, 3

@@ -20,6 +20,7 @@ from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
 from letgraph.ragged import Ragged, offsets_of, ranges
 from letgraph.text.features import SentenceTable
 from letgraph.text.lattice import fewest_words
+from letgraph.text.tokens import Tokens
 from letgraph.text.vocabulary import Vocabulary
 
 
@@ -31,8 +32,9 @@ class PairBatch:
     sentence (sentence 2p is a of pair p, 2p + 1 is b). ``sentences``: edges from every character to one node for its
     sentence. ``pair`` (nodes,) of each node type: the pair of every node. ``boundary`` (2, 2B): the begin and the end
     word of every sentence. ``input_ids``, ``token_type_ids``, ``position_ids``, ``attention_mask`` (B, L): ``[CLS] a
-    [SEP] b [SEP]``; positions by `letgraph.schema.Positions`. ``char_token`` (characters,): where a character stands in
-    the flattened (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
+    [SEP] b [SEP]``; types are 0 up to the last token before b and 1 from there on; positions by
+    `letgraph.schema.Positions`. ``char_token`` (characters,): where the token of a character stands in the flattened
+    (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
     ``word_of_char`` (characters,), where it was asked for: the batch's words, when each sentence is cut into the fewest
     (`letgraph.text.lattice.fewest_words`), numbered through, and of each character which it belongs to.
     """
@@ -108,8 +110,9 @@ class Collator:
     word_path: bool = False
 
     def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
+        tokens = self.vocabulary.tokens(table.chars)
         if self.max_tokens is not None:
-            table = cut_pairs(table, self.max_tokens)
+            table, tokens = cut_pairs(table, tokens, self.max_tokens - len(self.vocabulary.template))
         arrays = build_arrays(
             table,
             senses=self.senses,
@@ -129,39 +132,46 @@ class Collator:
             senses=torch.from_numpy(senses),
             labels=None if labels is None else torch.as_tensor(np.asarray(labels), dtype=torch.float32),
             word_of_char=torch.from_numpy(_word_of_char(table)) if self.word_path else None,
-            **self._tokens(table),
+            **self._tokens(tokens),
         )
 
-    def _tokens(self, table: SentenceTable) -> dict[str, Tensor]:
-        lengths = table.chars.lengths
+    def _tokens(self, tokens: Tokens) -> dict[str, Tensor]:
+        template, lengths = self.vocabulary.template, tokens.ids.lengths
         a, b = lengths[0::2], lengths[1::2]
-        total = a + b + 3
-        pairs, width = len(a), int(total.max(initial=1))
-        shape = (pairs, width)
-        columns = np.arange(width)
+        begin = np.full(len(a), len(template.prefix))  # of a
+        middle = begin + a
+        second = middle + len(template.middle)  # where b begins
+        end = second + b
+        total = end + len(template.suffix)
+        width = int(total.max(initial=1))
+        row, columns = np.arange(len(a)), np.arange(width)
         valid = columns < total[:, None]
-        second = columns > (a + 1)[:, None]
-        row = np.arange(pairs)
-        ids = np.full(shape, self.vocabulary.pad, np.int64)
-        ids[:, 0] = self.vocabulary.cls
-        ids[row, a + 1] = self.vocabulary.sep
-        ids[row, total - 1] = self.vocabulary.sep
-        # Character j of sentence a is token 1 + j; of sentence b, token a + 2 + j.
-        first = np.stack([row * width + 1, row * width + a + 2], 1).reshape(-1)
-        token = np.repeat(first, lengths) + ranges(lengths)
-        ids.reshape(-1)[token] = self.vocabulary.encode(table.chars.values)
+        ids = np.full((len(a), width), self.vocabulary.pad, np.int64)
+        for start, special in ((begin * 0, template.prefix), (middle, template.middle), (end, template.suffix)):
+            for place, token in enumerate(special):
+                ids[row, start + place] = token
+        first = np.stack([row * width + begin, row * width + second], 1).reshape(-1)
+        ids.reshape(-1)[np.repeat(first, lengths) + ranges(lengths)] = tokens.ids.values
+        of_char, chars = tokens.of_char.values, tokens.of_char.lengths
         if self.boundary_chars:
-            outer = lengths + 2
-            token = np.repeat(first - 1, outer) + ranges(outer)
-        restarts = second if self.positions == "restart" else np.zeros(shape, np.bool_)
-        position = np.where(restarts, columns - (a + 1)[:, None], columns) * valid
+            of_char, chars = _with_ends(tokens), chars + 2
+        in_b = columns >= second[:, None]
+        restarts = in_b if self.positions == "restart" else np.zeros_like(in_b)
+        position = np.where(restarts, columns - (second - 1)[:, None], columns) * valid
         return {
             "input_ids": torch.from_numpy(ids),
-            "token_type_ids": torch.from_numpy((second & valid).astype(np.int64)),
+            "token_type_ids": torch.from_numpy((in_b & valid).astype(np.int64)),
             "position_ids": torch.from_numpy(position),
             "attention_mask": torch.from_numpy(valid),
-            "char_token": torch.from_numpy(token),
+            "char_token": torch.from_numpy(np.repeat(first, chars) + of_char),
         }
+
+
+def _with_ends(tokens: Tokens) -> NDArray[np.int64]:
+    """`Tokens.of_char` with the special tokens before and behind each sentence as characters of their own."""
+    chars = tokens.of_char
+    ends = np.stack([np.full(len(chars), -1), tokens.ids.lengths], 1).reshape(-1)
+    return np.insert(chars.values, np.stack([chars.offsets[:-1], chars.offsets[1:]], 1).reshape(-1), ends)
 
 
 def _pairs(counts: NDArray[np.integer]) -> Tensor:

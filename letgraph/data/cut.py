@@ -8,19 +8,17 @@ from numpy.typing import NDArray
 from letgraph.ragged import Ragged
 from letgraph.text.features import COLUMNS, SentenceTable
 from letgraph.text.lattice import forward_reach
+from letgraph.text.tokens import Tokens
+from letgraph.text.vocabulary import Vocabulary
 
-SPECIAL_TOKENS = 3
-"""[CLS], and [SEP] twice."""
 
+def kept_tokens(lengths: NDArray[np.integer], limit: int) -> NDArray[np.int64]:
+    """How many of ``lengths`` (2B,) tokens are kept, so that no pair has more than ``limit`` of them.
 
-def kept_characters(lengths: NDArray[np.integer], max_tokens: int) -> NDArray[np.int64]:
-    """How many of ``lengths`` (2B,) characters are kept, so that no ``[CLS] a [SEP] b [SEP]`` has more tokens.
-
-    While a pair is too long, the longer of its sentences loses its last character, b where both are equally long.
+    While a pair is too long, the longer of its sentences loses its last token, b where both are equally long.
     Source: the authors' program, which leaves it to gluonnlp's ``BERTSentenceTransform``.
     """
     a, b = lengths[0::2].astype(np.int64), lengths[1::2].astype(np.int64)
-    limit = max_tokens - SPECIAL_TOKENS
     excess = np.maximum(a + b - limit, 0)
     # First the longer one down to the other, then both in turn, b first.
     from_a, from_b = np.minimum(excess, np.maximum(a - b, 0)), np.minimum(excess, np.maximum(b - a, 0))
@@ -29,25 +27,48 @@ def kept_characters(lengths: NDArray[np.integer], max_tokens: int) -> NDArray[np
 
 
 def cut_characters(
-    lengths: NDArray[np.integer], a: NDArray[np.integer], b: NDArray[np.integer], max_tokens: int | None
+    chars: Ragged,
+    a: NDArray[np.integer],
+    b: NDArray[np.integer],
+    max_tokens: int | None,
+    vocabulary: Vocabulary | None = None,
 ) -> int:
-    """How many characters are cut off pairs of the sentences ``a`` and ``b``, which have ``lengths``."""
+    """How many characters are cut off pairs of the sentences ``a`` and ``b`` where ``[CLS] a [SEP] b [SEP]`` has more
+    than ``max_tokens`` tokens; without a ``vocabulary`` every character is one."""
     if max_tokens is None:
         return 0
-    both = np.stack([lengths[a], lengths[b]], 1).reshape(-1)
-    return int((both - kept_characters(both, max_tokens)).sum())
+    # Tokenizers make a few tokens of a character at most, so that short pairs need not be asked for.
+    long = np.flatnonzero(chars.lengths[a] + chars.lengths[b] > (max_tokens - 3) // MOST_TOKENS_OF_A_CHARACTER)
+    table = chars.take(np.stack([a[long], b[long]], 1).reshape(-1).astype(np.int64))
+    tokens, specials = (Tokens.one_each(table), 3) if vocabulary is None else _tokens(vocabulary, table)
+    kept = tokens.head(kept_tokens(tokens.ids.lengths, max_tokens - specials))
+    return int(len(table.values) - len(kept.of_char.values))
 
 
-def cut_pairs(table: SentenceTable, max_tokens: int) -> SentenceTable:
-    """The 2B sentences without the characters beyond `kept_characters`, and without the words that reach beyond.
+MOST_TOKENS_OF_A_CHARACTER = 4
+"""Bytes of UTF-8."""
+
+
+def _tokens(vocabulary: Vocabulary, chars: Ragged) -> tuple[Tokens, int]:
+    return vocabulary.tokens(chars), len(vocabulary.template)
+
+
+def cut_pairs(table: SentenceTable, tokens: Tokens, limit: int) -> tuple[SentenceTable, Tokens]:
+    """The 2B sentences with their tokens without what is beyond `kept_tokens`: tokens, the characters that have none of
+    those that are kept, and the words that reach beyond.
 
     What is left of a broken word is no word: its characters may be in none, and the end word may not be reachable.
     """
-    lengths = table.chars.lengths
-    kept = kept_characters(lengths, max_tokens)
-    changed = np.flatnonzero(kept < lengths)
-    if not len(changed):
-        return table
+    kept = kept_tokens(tokens.ids.lengths, limit)
+    if (kept == tokens.ids.lengths).all():
+        return table, tokens
+    tokens = tokens.head(kept)
+    return cut_sentences(table, tokens.of_char.lengths), tokens
+
+
+def cut_sentences(table: SentenceTable, kept: NDArray[np.integer]) -> SentenceTable:
+    """Only the first ``kept`` characters of each sentence, and the words inside of them."""
+    changed = np.flatnonzero(kept < table.chars.lengths)
     rows = np.arange(len(table))
     rows[changed] = len(table) + np.arange(len(changed))
     return SentenceTable.concatenate([table, *(_cut(table, row, int(kept[row])) for row in changed.tolist())]).take(

@@ -2,9 +2,11 @@
 
 from transformers import PreTrainedModel
 
+from letgraph.models.bert import Bert, BertConfig
 from letgraph.models.bilstm import SiameseBiLSTM, SiameseBiLSTMConfig
 from letgraph.models.bimpm import BiMPM, BiMPMConfig
 from letgraph.models.config import PRESETS, LETConfig
+from letgraph.models.encoder_model import EncoderModel
 from letgraph.models.esim import ESIM, ESIMConfig
 from letgraph.models.lattice_cnn import LatticeCNN, LatticeCNNConfig
 from letgraph.models.let import LET
@@ -18,7 +20,8 @@ MODELS: dict[str, type[PreTrainedModel]] = {
     LatticeCNNConfig.model_type: LatticeCNN,
     BiMPMConfig.model_type: BiMPM,
     ESIMConfig.model_type: ESIM,
+    BertConfig.model_type: Bert,
 }
 """The registry, by ``model_type`` of the configuration."""
 
-__all__ = ["LET", "MODELS", "PRESETS", "LETConfig", "PairOutput"]
+__all__ = ["LET", "MODELS", "PRESETS", "EncoderModel", "LETConfig", "PairOutput"]

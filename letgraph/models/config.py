@@ -57,6 +57,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 
+AS_PRETRAINED: Mapping[str, Any] = {"encoder_context": "pair", "positions": "running"}
+"""How encoders are pre-trained on pairs: in one pass, with positions that run on."""
+
 
 class LETConfig(PretrainedConfig):
     """Configuration of `letgraph.models.LET`.
@@ -66,6 +69,9 @@ class LETConfig(PretrainedConfig):
     encoder, and ``pad_token_id`` of its padding; ``num_layers`` L of SaGT; ``perspectives`` P; ``num_senses``,
     ``num_links`` and ``num_sememes`` of the lexicon (the dummy, sememe 0, is one of them), ``num_known_sememes`` of
     which have a pre-trained vector, ``sememe_size`` long; ``classifier_sizes`` of the two hidden layers.
+
+    A pre-trained encoder: ``encoder_config``, its configuration; ``freeze_encoder``: it is not trained and has no
+    dropout. Its own configuration decides on its dropout and on all sizes of the encoder.
 
     Both presets: ``activation`` σ of MD-GAT ("none", "relu", "elu", "tanh"); ``dropout``, and ``dropout_mode``: "pair"
     draws one mask a pair and feature, "element" one an entry; ``kernel`` of MD-GAT, see `letgraph.nn.md_attention`.
@@ -108,6 +114,8 @@ class LETConfig(PretrainedConfig):
         self,
         vocab_size: int = 4,
         hidden_size: int = 128,
+        encoder_config: dict[str, Any] | None = None,
+        freeze_encoder: bool = False,
         encoder_size: int = 128,
         encoder_layers: int = 2,
         encoder_heads: int = 4,
@@ -159,10 +167,14 @@ class LETConfig(PretrainedConfig):
 
     @classmethod
     def from_preset(cls, preset: str, **overrides: Any) -> LETConfig:
-        """The preset's settings, then ``overrides``. Raises `LetgraphError` for an unknown preset."""
+        """The preset's settings, for a pre-trained encoder those it was trained with, then ``overrides``.
+
+        Raises `LetgraphError` for an unknown preset.
+        """
         if preset not in PRESETS:
             raise LetgraphError(f"no preset {preset!r}; presets are {', '.join(PRESETS)}")
-        return cls(**{**PRESETS[preset], **overrides})
+        pretrained = AS_PRETRAINED if overrides.get("encoder_config") else {}
+        return cls(**{**PRESETS[preset], **pretrained, **overrides})
 
     @property
     def graph_options(self) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel, PreTrainedModel
+from transformers import BertConfig
 
 from letgraph import schema
 from letgraph.models.config import LETConfig
+from letgraph.models.encoder_model import EncoderModel
 from letgraph.models.output import PairOutput, pair_output
-from letgraph.nn.dropout import PairDropout, use_fast_dropout
+from letgraph.nn.dropout import PairDropout
 from letgraph.nn.feed_forward import feed_forward
 from letgraph.nn.matching import Matching
 from letgraph.nn.pooling import AttentivePooling
@@ -23,26 +24,24 @@ if TYPE_CHECKING:
     from letgraph.data.collate import PairBatch
 
 
-class LET(PreTrainedModel):
+class LET(EncoderModel):
     """Sentence pair -> log-odds that the two sentences mean the same.
 
     characters c (transformer encoder) -> words v (attentive pooling) and senses s (sememes) -> SaGT, L layers ->
     words pooled back into characters y -> matching ŷ -> r_a, r_b -> FFN([c_CLS; r_a; r_b; r_a ⊙ r_b; |r_a - r_b|]).
 
+    With a pre-trained encoder it is the paper's LET-BERT.
     Source: LET (AAAI 2021), section "Proposed approach"; settings in `LETConfig`.
     """
 
     config_class = LETConfig
     base_model_prefix = "let"
-    main_input_name = "batch"
 
     def __init__(self, config: LETConfig) -> None:
-        super().__init__(config)
+        super().__init__(config, config.encoder_config or _own_encoder(config).to_dict())
         size, encoder_size = config.hidden_size, config.encoder_size
         common = {"clip": config.clip, "kernel": config.kernel}
         pooling = {"score": config.pooling, **common}
-        self.encoder = BertModel(_encoder_config(config), add_pooling_layer=config.cls_vector == "pooled")
-        use_fast_dropout(self.encoder)
         self.dropout = PairDropout(config.dropout, config.dropout_mode)
         self.word_pooling = AttentivePooling(encoder_size, size, **pooling)
         self.boundary = None if config.boundary_chars else nn.Embedding(2, size)
@@ -103,14 +102,11 @@ class LET(PreTrainedModel):
         )
         self.post_init()
 
-    def _init_weights(self, module: nn.Module) -> None:
-        """Nothing: each module of `letgraph.nn` and the encoder have initialised themselves."""
-
     def forward(self, batch: PairBatch, labels: Tensor | None = None) -> PairOutput:
         """Score the pairs of a `PairBatch`; ``labels`` (B,) of 0 and 1, else those of the batch, give the loss."""
         edges = batch.edges
         drop = partial(self._drop, batch)
-        tokens, cls = self._encode(batch)
+        tokens, cls = self.encode(batch)
         chars = tokens.flatten(0, 1).index_select(0, batch.char_token)
 
         words = self._add_boundary(self.word_pooling(edges[schema.IN], drop(chars, schema.CHAR)), batch)
@@ -126,22 +122,6 @@ class LET(PreTrainedModel):
         features = torch.cat([cls, r_a, r_b, r_a * r_b, (r_a - r_b).abs()], -1)
         logits = self.classifier(nn.functional.dropout(features, self.config.dropout, self.training))
         return self._output(logits, batch.labels if labels is None else labels)
-
-    def _encode(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
-        """Contextual vectors (B, L, encoder_size) of the tokens ``[CLS] a [SEP] b [SEP]``, and c_CLS."""
-        types, mask = batch.token_type_ids, batch.attention_mask
-        if self.config.encoder_context == "sentence":
-            # Nothing tells a from b: equal sentences get equal vectors. [CLS] alone sees both.
-            same = types.unsqueeze(2) == types.unsqueeze(1)
-            same[:, 1:, 0] = False
-            same[:, 0] = True
-            mask = (same & mask.unsqueeze(1)).unsqueeze(1)
-            types = torch.zeros_like(types)
-        encoded = self.encoder(
-            input_ids=batch.input_ids, token_type_ids=types, position_ids=batch.position_ids, attention_mask=mask
-        )
-        tokens = encoded.last_hidden_state
-        return tokens, encoded.pooler_output if self.config.cls_vector == "pooled" else tokens[:, 0]
 
     def _output(self, logits: Tensor, labels: Tensor | None) -> PairOutput:
         # Softmax over two logits is the sigmoid of their difference, and its cross-entropy is binary cross-entropy.
@@ -165,7 +145,7 @@ class LET(PreTrainedModel):
         return self.dropout(x, batch.pair[ntype] if self.config.dropout_mode == "pair" else None)
 
 
-def _encoder_config(config: LETConfig) -> BertConfig:
+def _own_encoder(config: LETConfig) -> BertConfig:
     return BertConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.encoder_size,

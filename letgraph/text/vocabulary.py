@@ -1,4 +1,7 @@
-"""Vocabularies: characters, for an encoder that is trained from scratch, and BERT's word pieces."""
+"""Vocabularies: characters, for an encoder that is trained from scratch, and BERT's word pieces.
+
+That of a pre-trained encoder is in `letgraph.text.tokenizer`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from numpy.typing import NDArray
 
 from letgraph.errors import DataError
 from letgraph.output import whole_file
+from letgraph.ragged import Ragged
+from letgraph.text.tokens import Template, Tokens
 
 PAD, UNK, CLS, SEP = 0, 1, 2, 3
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
@@ -20,27 +25,22 @@ _MEND = "train again or restore the file"
 
 
 class Vocabulary:
-    """Character -> id. ``pad``, ``unk``, ``cls`` and ``sep`` are the ids of the special tokens.
+    """Sentences -> token ids. ``pad`` and ``unk``: ids of [PAD] and [UNK]."""
 
-    A character that is not in the vocabulary has the id of [UNK].
-    """
-
-    pad, unk, cls, sep = PAD, UNK, CLS, SEP
-
-    def __init__(self, characters: Sequence[str], ids: Sequence[int] | NDArray[np.integer]) -> None:
-        codes = np.fromiter(map(ord, characters), np.uint32, len(characters))
-        order = np.argsort(codes)
-        self._sorted, self._ids = codes[order], np.asarray(ids, np.int64)[order]
+    pad, unk = PAD, UNK
 
     def __len__(self) -> int:
+        """How many tokens there are."""
         raise NotImplementedError
 
-    def encode(self, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Code points to ids, of the same shape."""
-        if not len(self._sorted):
-            return np.full(codes.shape, self.unk, np.int64)
-        place = np.minimum(np.searchsorted(self._sorted, codes), len(self._sorted) - 1)
-        return np.where(self._sorted[place] == codes, self._ids[place], self.unk)
+    @property
+    def template(self) -> Template:
+        """The special tokens around a pair."""
+        raise NotImplementedError
+
+    def tokens(self, chars: Ragged) -> Tokens:
+        """The tokens of sentences given as code points."""
+        raise NotImplementedError
 
     def _content(self) -> object:
         """What `load_vocabulary` reads."""
@@ -52,7 +52,35 @@ class Vocabulary:
             stream.write(json.dumps(self._content(), ensure_ascii=True).encode("ascii"))
 
 
-class CharVocabulary(Vocabulary):
+class CharacterTable(Vocabulary):
+    """One token a character: character -> id. ``cls`` and ``sep`` are the ids of [CLS] and [SEP].
+
+    A character that is not in the vocabulary has the id of [UNK].
+    """
+
+    cls, sep = CLS, SEP
+
+    def __init__(self, characters: Sequence[str], ids: Sequence[int] | NDArray[np.integer]) -> None:
+        codes = np.fromiter(map(ord, characters), np.uint32, len(characters))
+        order = np.argsort(codes)
+        self._sorted, self._ids = codes[order], np.asarray(ids, np.int64)[order]
+
+    @property
+    def template(self) -> Template:
+        return Template((self.cls,), (self.sep,), (self.sep,))
+
+    def tokens(self, chars: Ragged) -> Tokens:
+        return Tokens.one_each(Ragged(self.encode(chars.values), chars.offsets))
+
+    def encode(self, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Code points to ids, of the same shape."""
+        if not len(self._sorted):
+            return np.full(codes.shape, self.unk, np.int64)
+        place = np.minimum(np.searchsorted(self._sorted, codes), len(self._sorted) - 1)
+        return np.where(self._sorted[place] == codes, self._ids[place], self.unk)
+
+
+class CharVocabulary(CharacterTable):
     """Character -> id, in order of falling frequency after the four special tokens [PAD], [UNK], [CLS], [SEP]."""
 
     def __init__(self, characters: Sequence[str]) -> None:
@@ -83,7 +111,7 @@ class CharVocabulary(Vocabulary):
         return vocabulary
 
 
-class PieceVocabulary(Vocabulary):
+class PieceVocabulary(CharacterTable):
     """BERT's word pieces in the order of their ids; a character has the id of the piece that it is alone.
 
     That is what BERT's tokenizer gives Chinese characters and punctuation. A run of letters or digits is one or a few
@@ -122,6 +150,13 @@ def load_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
         ) from None
     except ValueError as error:
         raise DataError(path, None, f"not a vocabulary ({error})", _MEND) from None
+    if isinstance(content, dict) and "tokenizer" in content:
+        from letgraph.text.tokenizer import TokenizerVocabulary
+
+        try:
+            return TokenizerVocabulary.from_content(content)
+        except ValueError as error:
+            raise DataError(path, None, f"not a vocabulary: {error}", _MEND) from None
     pieces = content.get("pieces") if isinstance(content, dict) else None
     if isinstance(pieces, list) and all(isinstance(piece, str) for piece in pieces):
         try:

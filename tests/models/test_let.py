@@ -149,7 +149,7 @@ def test_a_character_hears_only_its_own_sentence_before_matching():
         for other in (second, third):
             batch = batch_for(model, [first, other])
             with torch.no_grad():
-                tokens = model._encode(batch)[0].flatten(0, 1)
+                tokens = model.encode(batch)[0].flatten(0, 1)
             vectors.append(tokens[batch.char_token[: len(first.text)]])
         assert torch.allclose(*vectors, atol=1e-6) == alike
 
