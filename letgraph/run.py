@@ -185,7 +185,7 @@ def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
         assert isinstance(model, EncoderModel)
         new = encoder.load_into(model.encoder)
         print(f"  {_count(model.encoder):,} of them in the encoder" + (f", new: {', '.join(new)}" if new else ""))
-    if knowledge and config.num_sememes:
+    if knowledge and config.senses:
         print(f"  {config.num_known_sememes:,} of {config.num_sememes:,} sememes have a pre-trained vector")
     return checkpoint
 

@@ -26,6 +26,7 @@ class BertConfig(PretrainedConfig):
     model_type = "bert"
 
     senses = False
+    needs_lexicon = False
     lexicon_hash: str | None = None
     num_dummies = 0
     needs_sememe_nodes = False
