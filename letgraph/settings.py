@@ -176,7 +176,8 @@ class Settings:
 def _foreign(model: str) -> dict[str, str]:
     """The settings that a model does not have, and whose they are."""
     foreign = {} if model == LETConfig.model_type else dict.fromkeys(LET_ONLY, "LET alone")
-    if not MODELS[model].config_class().needs_lexicon:
+    kind: Any = MODELS[model].config_class
+    if not kind().needs_lexicon:
         foreign |= dict.fromkeys(OF_LEXICON, "models that read a lexicon")
     return foreign
 

@@ -63,7 +63,7 @@ class Bert(EncoderModel):
     Source: Devlin et al. 2019, section 4.1 (one logit in place of two).
     """
 
-    config_class = BertConfig
+    config_class: type[BertConfig] = BertConfig
     base_model_prefix = "bert"
 
     def __init__(self, config: BertConfig) -> None:
