@@ -16,6 +16,7 @@ from letgraph.data.collate import Collator, PairBatch
 from letgraph.models import LET, MODELS, EncoderModel, LETConfig
 from letgraph.ragged import Ragged
 from letgraph.text.features import COLUMNS, SentenceTable
+from letgraph.text.triples import Triples
 from letgraph.text.vocabulary import CharVocabulary
 
 ALPHABET = "存款利率银行"
@@ -24,6 +25,7 @@ VOCABULARY = CharVocabulary(ALPHABET[:-1])  # 行 is unknown
 SENSE_SEMEMES = Ragged.from_lists([[0, 1], [2], [1, 3, 0], [4, 2], [3], [0, 1]], np.int32)
 """Six senses over five sememes; the last sense has the sememes of the first."""
 NUM_SEMEMES = 5
+TRIPLES = Triples.of(SENSE_SEMEMES, ["利", "存款", "率", "银", "利率银"], VOCABULARY, predicate=False)
 
 Span = tuple[int, int]
 
@@ -175,7 +177,8 @@ def batch_for(model: PreTrainedModel, pairs: Sequence[Sentence], labels: Sequenc
     """The pairs as the model's settings want them."""
     config = model.config
     sememes = SENSE_SEMEMES if config.needs_sememe_nodes else None
-    return Collator(VOCABULARY, sense_sememes=sememes, **config.graph_options)(to_table(pairs), labels)
+    collator = Collator(VOCABULARY, sense_sememes=sememes, triples=TRIPLES, **config.graph_options)
+    return collator(to_table(pairs), labels)
 
 
 @st.composite
