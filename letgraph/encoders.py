@@ -147,6 +147,12 @@ def _model(name: str, folder: str) -> tuple[PretrainedConfig, PreTrainedModel, s
             folder, dtype=torch.float32, use_safetensors=True, local_files_only=True, output_loading_info=True
         )
     except Exception as error:  # see `_vocabulary`
+        if any(Path(folder).glob("*.bin")) and not any(Path(folder).glob("*.safetensors")):
+            raise LetgraphError(
+                f"encoder {name}: its weights are pickled (pytorch_model.bin), and a pickle can carry anything; if you "
+                "trust it, convert them to safetensors, by from_pretrained and save_pretrained of transformers, and "
+                "give that folder"
+            ) from None
         raise _cannot(name, "model", error) from error
     if config.is_encoder_decoder or getattr(config, "is_decoder", False):
         raise LetgraphError(f"encoder {name}: {config.model_type} is no encoder; choose BERT or one of its kind")

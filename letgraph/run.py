@@ -16,6 +16,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -273,25 +274,30 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
 
 def _score_all(checkpoint: Checkpoint, splits: dict[str, PreparedPairs], batch_size: int) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
+    scored, seconds = 0, 0.0
     for name, pairs in splits.items():
         # The training split is scored on what one dev split's time allows; the others whole, and once.
         part = pairs.select(np.arange(min(len(pairs), 10_000))) if name == TRAIN else pairs
         if part.labels is None:
             print(f"{name} has no labels and is not scored")
             continue
+        start = perf_counter()
         with tqdm(total=len(part), desc=f"scoring {name}", unit="pair", leave=False, mininterval=2.0) as bar:
             scores = score_pairs(checkpoint.model, checkpoint.collator, part, batch_size, bar.update)
+        scored, seconds = scored + len(part), seconds + perf_counter() - start
         metrics[name] = binary_metrics(part.labels, scores)
         if warning := one_class_warning(scores):
             print(f"warning: {name}: {warning}", file=sys.stderr)
-    return metrics
+    return metrics | {"predict_pairs_per_second": scored / seconds if seconds else None}
 
 
 def _print_scores(metrics: dict[str, Any]) -> None:
     for name, scores in metrics.items():
         if isinstance(scores, dict):
             print(f"{name}: {format_metrics(scores)}")
-    print(f"trained at {metrics['train_pairs_per_second']:.0f} pairs/s, peak memory {metrics['peak_rss_mb']:.0f} MB")
+    speeds = [("trained", metrics["train_pairs_per_second"]), ("scored", metrics.get("predict_pairs_per_second"))]
+    figures = [f"{what} at {speed:.0f} pairs/s" for what, speed in speeds if speed is not None]
+    print(", ".join([*figures, f"peak memory {metrics['peak_rss_mb']:.0f} MB"]))
 
 
 def _write_json(path: Path, value: Any) -> None:

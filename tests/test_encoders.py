@@ -85,7 +85,7 @@ def _pickled(copy: Path) -> None:
     [
         (_without("config.json"), "its model cannot be loaded"),
         (_without("model.safetensors"), "its model cannot be loaded .*safetensors"),
-        (_pickled, "its model cannot be loaded .*safetensors"),
+        (_pickled, "its weights are pickled .* convert them to safetensors"),
         (_other_config(vocab_size=7), "cannot be loaded"),
         (_other_config(hidden_size=8), "cannot be loaded"),  # of another width than its weights
         (_other_config(model_type="nonsense"), "cannot be loaded"),
@@ -208,10 +208,8 @@ def test_bfloat16_is_for_products_and_the_weights_stay_float32(folder, cache, tm
     metrics = run(tmp_path / "out", cache, folder, "--model", "let", "--bf16", "--max-steps", "2")
 
     assert np.isfinite(metrics["dev"]["loss"])
-    assert {weights.dtype for weights in load_file(tmp_path / "out/last/model.safetensors").values()} <= {
-        torch.float32,
-        torch.int64,
-    }
+    weights = load_file(tmp_path / "out/last/model.safetensors").values()
+    assert {weight.dtype for weight in weights if weight.is_floating_point()} == {torch.float32}
 
 
 def test_long_pairs_are_cut_to_the_encoder_and_this_is_told(folder, cache, tmp_path):

@@ -37,11 +37,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
 
 def test_a_run_leaves_model_scores_settings_and_logs(finished: Path) -> None:
     metrics = json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
-    assert set(metrics) == {"train", "dev", "test", "train_pairs_per_second", "peak_rss_mb"}
+    assert set(metrics) == {"train", "dev", "test", "train_pairs_per_second", "predict_pairs_per_second", "peak_rss_mb"}
     for split in ("train", "dev", "test"):
         assert set(metrics[split]) == SCORES
         assert metrics[split]["n"] == 64
-    assert metrics["train_pairs_per_second"] > 0 and metrics["peak_rss_mb"] > 0
+    assert (
+        metrics["train_pairs_per_second"] > 0 and metrics["predict_pairs_per_second"] > 0 and metrics["peak_rss_mb"] > 0
+    )
     assert json.loads((finished / "settings.json").read_text(encoding="utf-8"))["epochs"] == 2
     assert list((finished / "logs").glob("events.*"))
     assert not (finished / "states").exists()
@@ -85,7 +87,7 @@ def test_without_senses_no_lexicon_is_asked_for_or_kept(cache: Path, tmp_path: P
     metrics = run(
         folder, cache, "--dataset", str(tmp_path / "data"), "--segmenter", "jieba", "--no-senses", "--max-steps", "2"
     )
-    assert set(metrics) == {"train", "train_pairs_per_second", "peak_rss_mb"}
+    assert set(metrics) == {"train", "train_pairs_per_second", "predict_pairs_per_second", "peak_rss_mb"}
     assert not (folder / "lexicon.tsv").exists()
     assert not Checkpoint.load(folder).model.config.senses
 
