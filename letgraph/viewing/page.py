@@ -52,8 +52,8 @@ def page_data(views: Mapping[str, PairView]) -> list[dict[str, Any]]:
     For every view: ``name``, ``texts``, their ``stretches`` that no word crosses (a sentence may be wrapped between
     them), ``segmenters``, ``probability`` or None; ``words`` with their ``side`` (0 for
     a), span, ``ahead`` and ``behind`` (numbers of the words that they reach) and ``senses`` with a weight for each
-    layer; with a model ``cross`` ([a reads b, b reads a], each [reader][read], in thousandths) and ``matched`` pairs
-    [place in a, place in b].
+    layer; with a model ``cross`` ([a reads b, b reads a], each [reader][read], in hundredths of a percent) and
+    ``matched`` pairs [place in a, place in b].
     """
     return [{"name": name, **_view_data(view)} for name, view in views.items()]
 
@@ -110,4 +110,4 @@ def _cross(view: PairView) -> dict[str, Any]:
         cross[side][reader["span_start"], read["span_start"]] = weight
         if mark and side == 0:
             matched.append([reader["span_start"], read["span_start"]])
-    return {"cross": [(1000 * table).round().astype(int).tolist() for table in cross], "matched": matched}
+    return {"cross": [(10_000 * table).round().astype(int).tolist() for table in cross], "matched": matched}

@@ -86,6 +86,7 @@ def save_picture(view: PairView, path: Path, dpi: int = 150) -> None:
         "text.parse_math": False,
         "svg.fonttype": "none",
         "svg.hashsalt": "letgraph",
+        "image.composite_image": False,
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # of an SVG, whose viewer has its own

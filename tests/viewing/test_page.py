@@ -48,7 +48,7 @@ def test_data_of_a_model_has_weights_that_sum_to_one():
             assert sum(sense["weights"][layer] for sense in word["senses"]) == pytest.approx(1, abs=1e-3)
     for side, table in enumerate(data["cross"]):
         assert len(table) == len(data["texts"][side])
-        assert all(sum(row) == pytest.approx(1000, abs=5) for row in table)
+        assert all(sum(row) == pytest.approx(10_000, abs=5) for row in table)
     assert len(data["matched"]) == sum(view.matched()) / 2
     assert schema.CROSS in view.attention
 
@@ -181,7 +181,7 @@ def test_the_longest_sentences_stay_usable(tmp_path, dark):
         for _ in range(2):
             canvas.send_keys(DOWN)
         canvas.send_keys(RIGHT)
-        expected = f"takes {data['cross'][0][1][1] / 10:.1f} % from"
+        expected = f"takes {data['cross'][0][1][1] / 100:.2f} % from"
         assert expected in told.text
         assert [mark.text for mark in told.find_elements("tag name", "mark")] == [longest[0][1], longest[1][1]]
         assert console(driver) == []

@@ -185,7 +185,7 @@ function heatMaps(view) {
   const maps = [0, 1].map((side) => {
     const map = {
       own: Array.from(view.texts[side]), other: Array.from(view.texts[1 - side]),
-      weight: (i, j) => view.cross[side][i][j] / 1000,
+      weight: (i, j) => view.cross[side][i][j] / 10000,
       matched: view.matched.map(([a, b]) => side ? [b, a] : [a, b]),
       name: side ? "b reads a" : "a reads b",
     };
@@ -253,7 +253,7 @@ function imageMap({ own, other, weight, matched, name }) {
     pen.strokeRect(-1, size * row - .5, canvas.width + 2, size + 1);
     pen.strokeRect(size * column - .5, -1, size + 1, canvas.height + 2);
     const framed = matched.some(([a, b]) => a === row && b === column) ? ", framed" : "";
-    told.replaceChildren(...around(own, row), ` takes ${(100 * weight(row, column)).toFixed(1)} % from `,
+    told.replaceChildren(...around(own, row), ` takes ${(100 * weight(row, column)).toFixed(2)} % from `,
       ...around(other, column), framed);
   }
   for (const kind of ["pointermove", "pointerdown"]) {
