@@ -13,7 +13,6 @@ import pytest
 from letgraph import evaluate as entry
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
-from tests.tiny import tiny_checkpoint
 
 ROWS = [
     ("花呗怎么还款", "怎么还花呗", 1),
@@ -21,13 +20,6 @@ ROWS = [
     ("ＶＩＳＡ卡能用吗", "visa卡能用吗", 1),
     ("花呗怎么还款", '他说"还"', 0),
 ]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    tiny_checkpoint().save(folder)
-    return folder
 
 
 @pytest.fixture
