@@ -2,7 +2,8 @@
 
 OUT/config.json, model.safetensors, vocabulary.json, lexicon.tsv, preparation.json   the model of the best dev accuracy
 OUT/last/                                                                            the model after the last step
-OUT/metrics.json    scores of the best model on every split, speed and memory
+OUT/metrics.json    metrics of the best model on every split, speed and memory
+OUT/scores/         what the best model gives every pair of dev and test, see `letgraph.scores`
 OUT/settings.json   the settings of the run
 OUT/logs/           TensorBoard
 OUT/states/         what an interrupted run goes on from; removed at the end
@@ -34,6 +35,7 @@ from letgraph.inputs import Knowledge, open_knowledge, open_split
 from letgraph.output import whole_file
 from letgraph.preparation import Preparation
 from letgraph.processes import Processes, open_processes
+from letgraph.scores import SplitScores, scores_path, write_scores
 from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
 from letgraph.settings import Settings
 from letgraph.text.segment import resolve
@@ -41,8 +43,11 @@ from letgraph.text.vocabulary import CharVocabulary
 from letgraph.training import PairTrainer, Progress, TensorBoardLog, last_state
 
 DEV, TEST, TRAIN = "dev", "test", "train"
-REPEATABLE = ("resume", "workers", "cache_dir", "data_dir", "logging_steps", "eval_batch_size", "save_steps")
-"""Settings that may differ between a run and its resumption."""
+REPEATABLE = (
+    *("output_dir", "data_dir", "cache_dir"),
+    *("resume", "workers", "logging_steps", "save_steps", "eval_batch_size"),
+)
+"""Settings that may differ between a run and its resumption: where files lie, and what changes no result."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,12 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     folder = _claim(settings, processes)
     finished = folder / "metrics.json"
     if finished.is_file():
-        print(f"{folder} holds a finished run already:")
         metrics = json.loads(finished.read_text(encoding="utf-8"))
-        _print_scores(metrics)
-        return metrics
+        if all(scores_path(folder, name).is_file() for name in (DEV, TEST) if name in metrics):
+            print(f"{folder} holds a finished run already:")
+            _print_scores(metrics)
+            return metrics
+        return _score_again(settings, folder, metrics) if processes.first else {}
     processes.wait()  # nothing is written before all have seen what was there
     with processes.first_ahead():
         inputs = _open_inputs(settings)
@@ -87,12 +94,22 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     best = Checkpoint.load(folder) if DEV in inputs.splits else checkpoint
     if DEV not in inputs.splits:
         checkpoint.save(folder)
-    metrics = _score_all(best, inputs.splits, settings.training.eval_batch_size)
+    metrics = _score_all(best, inputs.splits, settings.training.eval_batch_size, folder)
     metrics |= {"train_pairs_per_second": speed, "peak_rss_mb": peak_memory() / 2**20}
     _write_json(finished, metrics)
     shutil.rmtree(folder / "states", ignore_errors=True)
     _print_scores(metrics)
     print(f"the model is in {folder}")
+    return metrics
+
+
+def _score_again(settings: Settings, folder: Path, metrics: dict[str, Any]) -> dict[str, Any]:
+    """Scores of a finished run that has none, as runs of earlier versions have not."""
+    print(f"{folder} holds a finished run without scores/; its model scores once more:")
+    splits = _open_inputs(settings).splits
+    metrics |= _score_all(Checkpoint.load(folder), splits, settings.training.eval_batch_size, folder)
+    _write_json(folder / "metrics.json", metrics)
+    _print_scores(metrics)
     return metrics
 
 
@@ -242,7 +259,10 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
     return progress.pairs_per_second
 
 
-def _score_all(checkpoint: Checkpoint, splits: dict[str, PreparedPairs], batch_size: int) -> dict[str, Any]:
+def _score_all(
+    checkpoint: Checkpoint, splits: dict[str, PreparedPairs], batch_size: int, folder: Path
+) -> dict[str, Any]:
+    """Metrics by split; the scores of dev and test are written into ``folder``."""
     metrics: dict[str, Any] = {}
     for name, pairs in splits.items():
         # The training split is scored on what one dev split's time allows; the others whole, and once.
@@ -253,6 +273,8 @@ def _score_all(checkpoint: Checkpoint, splits: dict[str, PreparedPairs], batch_s
         with tqdm(total=len(part), desc=f"scoring {name}", unit="pair", leave=False, mininterval=2.0) as bar:
             scores = score_pairs(checkpoint.model, checkpoint.collator, part, batch_size, bar.update)
         metrics[name] = binary_metrics(part.labels, scores)
+        if name != TRAIN:
+            write_scores(folder, name, SplitScores(part.labels, scores))
         if warning := one_class_warning(scores):
             print(f"warning: {name}: {warning}", file=sys.stderr)
     return metrics

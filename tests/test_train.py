@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import letgraph
 from letgraph.checkpoint import Checkpoint
 from letgraph.errors import DataError, LetgraphError
+from letgraph.matcher import Matcher
 from letgraph.run import train
+from letgraph.scores import read_scores
 from letgraph.settings import parse_settings
 
 TINY = ["--set", "hidden_size=16", "encoder_size=16", "encoder_layers=1", "encoder_intermediate_size=32"]
 DEMO = ["--dataset", "demo", "--segmenter", "jieba", "--limit", "64", "--batch-size", "16", "--workers", "1"]
+DEMO_FOLDER = Path(letgraph.__file__).parent / "demo"
 SCORES = {"n", "accuracy", "f1", "precision", "recall", "auc", "loss"}
 
 
@@ -45,6 +51,7 @@ def test_a_run_leaves_model_scores_settings_and_logs(finished: Path) -> None:
     assert json.loads((finished / "settings.json").read_text(encoding="utf-8"))["epochs"] == 2
     assert list((finished / "logs").glob("events.*"))
     assert not (finished / "states").exists()
+    assert sorted(path.name for path in (finished / "scores").iterdir()) == ["dev.txt", "test.txt"]
     for folder in (finished, finished / "last"):
         checkpoint = Checkpoint.load(folder)
         assert checkpoint.lexicon is not None and checkpoint.preparation.segmenters == ("jieba",)
@@ -88,6 +95,34 @@ def test_without_senses_no_lexicon_is_asked_for_or_kept(cache: Path, tmp_path: P
     assert set(metrics) == {"train", "train_pairs_per_second", "peak_rss_mb"}
     assert not (folder / "lexicon.tsv").exists()
     assert not Checkpoint.load(folder).model.config.senses
+
+
+def test_the_scores_kept_are_those_of_the_best_model_in_the_order_of_the_split(finished: Path) -> None:
+    rows = [line.split("\t") for line in (DEMO_FOLDER / "dev.tsv").read_text(encoding="utf-8").splitlines()[:64]]
+    expected = Matcher.from_pretrained(finished, "cpu").predict([(a, b) for a, b, _ in rows])
+
+    kept = read_scores(finished, "dev")
+
+    assert kept.labels.tolist() == [int(label) for *_, label in rows]
+    np.testing.assert_allclose(kept.probabilities, expected, rtol=1e-5)
+    metrics = json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
+    assert kept.correct.mean() == metrics["dev"]["accuracy"]
+
+
+def test_a_finished_run_without_scores_gets_them_and_is_not_trained_again(
+    finished: Path, cache: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    shutil.rmtree(folder / "scores")
+    weights = (folder / "model.safetensors").stat().st_mtime_ns
+
+    metrics = run(folder, cache, *DEMO, "--epochs", "2", "--logging-steps", "2", "--resume", "auto")
+
+    assert metrics == json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
+    for name in ("scores/dev.txt", "scores/test.txt", "metrics.json"):
+        assert (folder / name).read_bytes() == (finished / name).read_bytes()
+    assert (folder / "model.safetensors").stat().st_mtime_ns == weights
 
 
 def test_a_baseline_leaves_a_model_that_can_be_loaded_and_no_lexicon(cache: Path, tmp_path: Path) -> None:
