@@ -256,6 +256,7 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
     trainer.train(resume_from_checkpoint=None if state is None else str(state))
     if DEV in splits and trainer.state.best_global_step is None:
         trainer.evaluate()
+    gc.unfreeze()  # a next run in this process must not keep what belonged to this one
     return progress.pairs_per_second
 
 
