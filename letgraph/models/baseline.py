@@ -47,7 +47,7 @@ class BaselineConfig(PretrainedConfig):
     @property
     def graph_options(self) -> dict[str, Any]:
         """What a `letgraph.data.collate.Collator` must build for this model."""
-        return {"senses": False}
+        return {"senses": False, "edges": False}
 
 
 class Baseline(PreTrainedModel):
