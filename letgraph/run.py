@@ -33,6 +33,7 @@ from letgraph.data.workers import peak_memory
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
 from letgraph.output import whole_file
+from letgraph.overlap import cleaned_pairs, metrics_of_new, not_in_train
 from letgraph.preparation import Preparation
 from letgraph.processes import Processes, open_processes
 from letgraph.scores import SplitScores, scores_path, write_scores
@@ -265,6 +266,7 @@ def _score_all(
 ) -> dict[str, Any]:
     """Metrics by split; the scores of dev and test are written into ``folder``."""
     metrics: dict[str, Any] = {}
+    seen = cleaned_pairs(splits[TRAIN])
     for name, pairs in splits.items():
         # The training split is scored on what one dev split's time allows; the others whole, and once.
         part = pairs.select(np.arange(min(len(pairs), 10_000))) if name == TRAIN else pairs
@@ -275,6 +277,7 @@ def _score_all(
             scores = score_pairs(checkpoint.model, checkpoint.collator, part, batch_size, bar.update)
         metrics[name] = binary_metrics(part.labels, scores)
         if name != TRAIN:
+            metrics[name] |= metrics_of_new(part.labels, scores, not_in_train(cleaned_pairs(pairs), seen))
             write_scores(folder, name, SplitScores(part.labels, scores))
         if warning := one_class_warning(scores):
             print(f"warning: {name}: {warning}", file=sys.stderr)
