@@ -30,6 +30,7 @@ from letgraph.checkpoint import Checkpoint
 from letgraph.data.corpora import open_corpus
 from letgraph.data.store import PreparedPairs
 from letgraph.data.workers import peak_memory
+from letgraph.embeddings import start_from_vectors
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
 from letgraph.output import whole_file
@@ -184,6 +185,9 @@ def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
         knowledge.vectors if knowledge else None,
         inputs.preparation,
     )
+    if settings.model.embeddings:
+        path = Path(settings.model.embeddings)
+        start_from_vectors(checkpoint.model, vocabulary, train.sentences, path)
     config, weights = checkpoint.model.config, sum(p.numel() for p in checkpoint.model.parameters())
     print(f"{settings.model.title}: {weights:,} parameters, {len(vocabulary):,} characters")
     if knowledge and config.num_sememes:

@@ -62,6 +62,10 @@ class Baseline(PreTrainedModel):
     def _init_weights(self, module: nn.Module) -> None:
         """Nothing: each module has initialised itself."""
 
+    def get_input_embeddings(self) -> nn.Module:
+        """The table whose first ``vocab_size`` rows are the characters'."""
+        return self.words.table if hasattr(self, "words") else self.characters
+
     def forward(self, batch: PairBatch, labels: Tensor | None = None) -> PairOutput:
         """Score the pairs of a `PairBatch`; ``labels`` (B,) of 0 and 1, else those of the batch, give the loss."""
         return pair_output(self.score(batch), batch.labels if labels is None else labels)
