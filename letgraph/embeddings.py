@@ -44,7 +44,7 @@ def start_from_vectors(model: PreTrainedModel, vocabulary: Vocabulary, train: Se
     print(f"embeddings {path}: {len(characters):,} of {len(vocabulary.characters):,} characters", end="")
     if isinstance(words, WordEmbedding):
         known = [word for word, _ in reversed(counts.most_common()) if word in file.vectors]
-        word = torch.from_numpy(np.repeat(np.arange(len(known)), [len(word) for word in known]))
+        word = torch.from_numpy(np.repeat(np.arange(len(known)), np.array([len(word) for word in known], np.int64)))
         rows = words.rows(torch.from_numpy(_ids(vocabulary, "".join(known))), word, len(known)).numpy()
         last = {row: place for place, row in enumerate(rows.tolist())}  # the most frequent comes last
         _overwrite(table, np.array(list(last), np.int64), [known[place] for place in last.values()], file)

@@ -31,11 +31,14 @@ def reproduce(options: argparse.Namespace, further: Sequence[str]) -> None:
         [*limit, *further],
     )
     runs = plan(request)
-    absent = {row.name: reason for row in request.rows if (reason := request.lacks(row))}
+    absent = {row.name: reason for row in table.rows if (reason := request.lacks(row))}
     for run in runs:  # before hours are spent on the first of them
         open_corpus(str(run.settings.data.dataset), run.settings.data.data_dir, run.settings.data.format)
     if options.dry_run:
-        _print_plan(runs, estimate(runs, request.folder), absent, table)
+        _print_plan(runs, estimate(runs, request.folder))
+        for row in request.rows:
+            if row.name in absent:
+                print(f"{row.title}: {absent[row.name]}")
         return
     families = list(dict.fromkeys(run.family for run in runs))
     try:
@@ -94,9 +97,7 @@ def _rows(table: TableRows, names: Sequence[str] | None) -> list[Row]:
     return [row for row in table.rows if names is None or row.name in names]
 
 
-def _print_plan(
-    runs: Sequence[Run], estimates: Sequence[Estimate], absent: Mapping[str, str], table: TableRows
-) -> None:
+def _print_plan(runs: Sequence[Run], estimates: Sequence[Estimate]) -> None:
     total, unknown = 0.0, 0
     for run, it in zip(runs, estimates, strict=True):
         if run.result is not None:
@@ -111,8 +112,6 @@ def _print_plan(
             print(
                 f"{run.name}: {begun}about {_duration(it.seconds)} ({it.pairs_per_second:.0f} pairs/s of {it.source})"
             )
-    for name, reason in absent.items():
-        print(f"{table.row(name).title}: {reason}")
     missing = [run for run in runs if run.result is None]
     rest = f", and {unknown} of unknown time" if unknown else ""
     print(f"{len(missing)} of {len(runs)} runs to do: about {_duration(total)} of training{rest}")
