@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +33,8 @@ def start_from_vectors(model: PreTrainedModel, vocabulary: Vocabulary, train: Se
     words = getattr(model, "words", None)
     counts = _count_words(train, vocabulary) if isinstance(words, WordEmbedding) else Counter[str]()
     file = read_word_vectors(path, {*vocabulary.characters, *counts})
-    table = model.get_input_embeddings().weight
+    embeddings: Any = model.get_input_embeddings()
+    table: torch.Tensor = embeddings.weight
     if file.dimension != table.shape[1]:
         name = "encoder_size" if isinstance(model.config, LETConfig) else "embedding_size"
         raise LetgraphError(

@@ -64,7 +64,9 @@ class Baseline(PreTrainedModel):
 
     def get_input_embeddings(self) -> nn.Module:
         """The table whose first ``vocab_size`` rows are the characters'."""
-        return self.words.table if hasattr(self, "words") else self.characters
+        words: Any = getattr(self, "words", None)
+        table: Any = self.characters if words is None else words.table
+        return table
 
     def forward(self, batch: PairBatch, labels: Tensor | None = None) -> PairOutput:
         """Score the pairs of a `PairBatch`; ``labels`` (B,) of 0 and 1, else those of the batch, give the loss."""
