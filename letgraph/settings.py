@@ -86,6 +86,9 @@ class ModelSettings:
     senses: bool = _setting(True, "use HowNet senses")
     gru: bool = _setting(True, "update words and senses by GRU cells")
     layers: int = _setting(2, "layers of SaGT")
+    embeddings: str | None = _setting(
+        None, "word2vec file, text or binary, whose vectors characters and words start from; None: random ones"
+    )
     set: list[str] = field(
         default_factory=list,
         metadata={"help": "further settings of the model as NAME=VALUE, e.g. pooling=centred dropout=0.1"},

@@ -94,9 +94,9 @@ def _dgl_has_cuda() -> bool:
 class Collator:
     """Builds a `PairBatch` from a table of 2B sentences.
 
-    ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe`` and ``boundary_chars`` choose the graph, see
-    `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``. Pairs of more than ``max_tokens``
-    tokens are cut by `letgraph.data.cut.cut_pairs`.
+    ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe``, ``boundary_chars`` and ``edges`` choose the
+    graph, see `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``. Pairs of more than
+    ``max_tokens`` tokens are cut by `letgraph.data.cut.cut_pairs`.
     """
 
     vocabulary: Vocabulary
@@ -108,6 +108,7 @@ class Collator:
     positions: schema.Positions = "restart"
     max_tokens: int | None = None
     word_path: bool = False
+    edges: bool = True
 
     def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
         tokens = self.vocabulary.tokens(table.chars)
@@ -120,12 +121,13 @@ class Collator:
             sememe_context=self.sememe_context,
             dummy_sememe=self.dummy_sememe,
             boundary_chars=self.boundary_chars,
+            edges=self.edges,
         )
         senses = arrays.nodes[schema.SENSE]["sense"] if self.senses else np.zeros(0, np.int64)
         graph = to_dgl(arrays)
         return PairBatch(
             graph=graph,
-            edges=_neighbourhoods(arrays, graph),
+            edges=_neighbourhoods(arrays, graph) if self.edges else {},
             sentences=_to_sentences(arrays.counts[schema.CHAR]),
             pair={ntype: _pairs(counts) for ntype, counts in arrays.counts.items()},
             boundary=torch.from_numpy(_boundary(arrays.counts[schema.WORD])),

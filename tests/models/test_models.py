@@ -80,6 +80,15 @@ def test_no_score_of_a_baseline_depends_on_senses_and_its_graph_has_none(kind):
 
 
 @baselines
+def test_the_batch_of_a_baseline_has_no_edges_since_it_reads_none(kind):
+    batch, of_let = (batch_for(tiny_model(name), random_pairs(1)) for name in (kind, "let"))
+
+    assert batch.edges == {} and batch.graph.num_edges() == 0
+    assert len(of_let.edges) == len(of_let.graph.etypes) == 7 and of_let.graph.num_edges() > 0
+    assert batch.graph.batch_size == of_let.graph.batch_size == 4
+
+
+@baselines
 def test_words_matter_to_the_models_that_read_them_and_to_no_other(kind):
     model = tiny_model(kind)
     sentences = random_pairs(3)
