@@ -11,7 +11,15 @@ from filelock import FileLock, Timeout
 
 from letgraph.data.corpora import open_corpus
 from letgraph.errors import LetgraphError
-from letgraph.reproduction.results import Result, differences, find_results, identity, portable, run_name
+from letgraph.reproduction.results import (
+    Result,
+    differences,
+    find_results,
+    identity,
+    portable,
+    recipe_of,
+    run_name,
+)
 from letgraph.reproduction.rows import ABLATIONS, Row, TableRows
 from letgraph.reproduction.tables import Family, family_of
 from letgraph.run import train
@@ -98,10 +106,19 @@ def plan(request: Request) -> list[Run]:
 
 
 def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence[Result]) -> Run:
-    arguments = ["--dataset", dataset, *request.options, *_arguments(row, request.encoder_dir), "--seed", str(seed)]
+    arguments = [
+        "--dataset",
+        dataset,
+        *request.options,
+        *_arguments(row, dataset, request.encoder_dir),
+        "--seed",
+        str(seed),
+    ]
     settings = parse_settings([*arguments, "--resume", "auto"])
     as_kept = portable(settings.to_dict())
     special = {"model": as_kept["model"]} | differences(as_kept)
+    if (needed := request.table.needs) and needed not in special:
+        raise LetgraphError(f"{request.table.name} is a table of one {needed}: give --{needed}")
     for name in (*request.table.varies, *ABLATIONS):
         if special.get(name) != row.settings.get(name):
             flag = name.replace("_", "-")
@@ -111,7 +128,9 @@ def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence
     return Run(row, replace(settings, training=replace(settings.training, output_dir=str(folder))), result)
 
 
-def _arguments(row: Row, encoder_dir: Path | None) -> Iterator[str]:
+def _arguments(row: Row, dataset: str, encoder_dir: Path | None) -> Iterator[str]:
+    if row.encoder:
+        yield from recipe_of(dataset, row.settings["model"], row.encoder)
     for name, value in row.settings.items():
         flag = name.replace("_", "-")
         if name == "encoder":

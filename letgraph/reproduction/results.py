@@ -26,7 +26,7 @@ from letgraph.errors import DataError, LetgraphError
 from letgraph.output import whole_file
 from letgraph.run import REPEATABLE
 from letgraph.scores import read_scores, scores_path
-from letgraph.settings import parse_settings
+from letgraph.settings import parse_settings, recipes
 
 SPLITS = ("test", "dev")
 """What tables show, the first that there is."""
@@ -92,10 +92,25 @@ def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("dataset", "model", "seed")} | differences(settings)
 
 
+def recipe_of(dataset: str, model: str, encoder: str) -> list[str]:
+    """``--config NAME`` where a recipe says how a model is trained on an encoder of this name, else nothing."""
+    names = {("let", "bert-base-chinese"): "let-bert"} | {("bert", hub): row for hub, row in BERT_RECIPES.items()}
+    recipe = f"{dataset}-{names.get((model, encoder))}"
+    return ["--config", recipe] if recipe in recipes() else []
+
+
+BERT_RECIPES = {
+    "bert-base-chinese": "bert",
+    "chinese-bert-wwm": "bert-wwm",
+    "chinese-bert-wwm-ext": "bert-wwm-ext",
+    "ernie-1.0-base-zh": "ernie",
+}
+"""Recipes by the last part of their encoder's name on the hub."""
+
+
 @cache
 def _defaults(dataset: str, model: str, encoder: str | None) -> dict[str, Any]:
-    # An encoder may bring defaults of its own.
-    more = ["--encoder", encoder] if encoder else []
+    more = [*recipe_of(dataset, model, encoder), "--encoder", encoder] if encoder else []
     return portable(parse_settings(["--dataset", dataset, "--model", model, *more]).to_dict())
 
 

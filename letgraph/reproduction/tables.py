@@ -54,7 +54,7 @@ def sort_out(table: TableRows, result: Result) -> tuple[Family, Row] | None:
     special = {"model": result.settings["model"]} | differences(result.settings)
     own = {name: special.pop(name) for name in table.varies if name in special}
     row = next((row for row in table.rows if dict(row.settings) == own), None)
-    if row is None or any(name in special for name in ABLATIONS):
+    if row is None or any(name in special for name in ABLATIONS) or (table.needs and table.needs not in special):
         return None
     return family_of(result.dataset, special), row
 

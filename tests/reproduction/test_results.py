@@ -109,3 +109,10 @@ def test_damage_is_named(tmp_path: Path) -> None:
     (run / "settings.json").write_text("{}")
     with pytest.raises(DataError, match=r"settings\.json: no settings of a run"):
         read_result(run)
+
+
+def test_a_recipe_is_the_default_of_its_row() -> None:
+    """What a recipe says is no difference; what was changed in it is."""
+    assert differences(settings("--config", "bq-ernie")) == {"encoder": "ernie-1.0-base-zh"}
+    own = settings("--config", "lcqmc-let-bert", "--encoder", "here/bert-base-chinese", "--epochs", "2")
+    assert differences(own) == {"epochs": 2.0, "encoder": "bert-base-chinese"}

@@ -39,6 +39,9 @@ def placed(folder: Path, *arguments: str) -> dict[str, str]:
         (["--layers", "1"], {"layers": "layers-1"}),
         (["--layers", "7"], {}),
         (["--layers", "1", "--no-gru"], {}),
+        (["--model", "bert", "--encoder", "x/e"], {"encoder": "bert"}),
+        (["--encoder", "x/e", "--no-senses"], {"table2": "lattice-no-senses", "encoder": "let-no-senses"}),
+        (["--config", "bq-ernie"], {"table1": "ernie", "encoder": "bert"}),
     ],
 )
 def test_a_run_is_in_the_tables_that_its_settings_say(tmp_path: Path, arguments: list[str], rows: dict) -> None:
