@@ -2,7 +2,7 @@
 
 config.json, model.safetensors   the model (`transformers` format)
 vocabulary.json                  the characters, or the word pieces, of the encoder, or its tokenizer
-lexicon.tsv                      the words, senses and sememes (only for models with senses)
+lexicon.tsv                      the words, senses and sememes (only for models that read them)
 preparation.json                 segmenters with their versions, and what happens to text: see `Preparation`
 """
 
@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from letgraph.preparation import Preparation
 from letgraph.text.clean import Width
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.sememes import SememeVectors, vectors_for
+from letgraph.text.triples import Triples
 from letgraph.text.vocabulary import Vocabulary, load_vocabulary
 
 _MEND = "give a folder that letgraph.train wrote, or letgraph.convert with --vocab and --hownet; or train again"
@@ -53,18 +55,18 @@ class Checkpoint:
         """A new model, its weights drawn from torch's global generator; the sizes in ``config`` that follow from the
         vocabulary, the lexicon and its vectors are set here. Raises `LetgraphError` where the encoder has too few
         positions for the longest sentences of ``preparation``."""
-        preparation.check_positions(config.max_positions, config.positions)
         config.vocab_size, config.pad_token_id = len(vocabulary), vocabulary.pad
         if lexicon is not None:
+            config.lexicon_hash = lexicon.hash
+        if lexicon is not None and config.senses:
             matched = vectors_for(lexicon, sememe_vectors) if sememe_vectors else None
             dummies = config.num_dummies
             config.num_senses, config.num_sememes = lexicon.num_senses, lexicon.num_sememes + dummies
             config.num_links = len(lexicon.sense_sememes.values)
-            config.lexicon_hash = lexicon.hash
             if matched is not None:
                 config.num_known_sememes, config.sememe_size = int(matched[1].sum()), matched[0].shape[1]
         model: Any = MODELS[config.model_type](config)
-        if lexicon is not None:
+        if lexicon is not None and config.senses:
             model.senses.load_lexicon(
                 torch.from_numpy(lexicon.sense_sememes.offsets), torch.from_numpy(lexicon.sense_sememes.values)
             )
@@ -72,7 +74,9 @@ class Checkpoint:
                 # The dummy, sememe 0, has no pre-trained vector.
                 vectors, known = (np.concatenate([np.zeros_like(part[:dummies]), part]) for part in matched)
                 model.senses.sememes.load_vectors(torch.from_numpy(vectors), torch.from_numpy(known))
-        return cls(model, vocabulary, lexicon, preparation)
+        checkpoint = cls(model, vocabulary, lexicon, preparation)
+        checkpoint.check_positions()
+        return checkpoint
 
     @property
     def collator(self) -> Collator:
@@ -82,9 +86,25 @@ class Checkpoint:
         return Collator(
             self.vocabulary,
             sense_sememes=sememes,
+            triples=self._triples,
             max_tokens=self.preparation.max_tokens,
             **config.graph_options,
         )
+
+    @cached_property
+    def _triples(self) -> Triples | None:
+        """What the model injects into sentences, where it does."""
+        config = self.model.config
+        if self.lexicon is None or not config.graph_options.get("max_triples"):
+            return None
+        lexicon = self.lexicon
+        return Triples.of(lexicon.sense_sememes, lexicon.sememes, self.vocabulary, config.predicate)
+
+    def check_positions(self) -> None:
+        """Raises `LetgraphError` where the encoder has too few positions for what `preparation` lets through."""
+        config = self.model.config
+        branch = self._triples.longest if self._triples else 0
+        self.preparation.check_positions(config.max_positions, config.positions, branch)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write all files into ``folder``; each appears whole or not at all."""
@@ -113,7 +133,6 @@ class Checkpoint:
         except TypeError as error:
             raise DataError(folder / "preparation.json", None, f"not what we write ({error})", _MEND) from None
         model = _load_model(folder, MODELS[kind])
-        preparation.check_positions(model.config.max_positions, model.config.positions)
         trained_with, own = model.config.lexicon_hash, None
         if trained_with is not None:
             own = _load_lexicon(folder / "lexicon.tsv", preparation.width)
@@ -123,6 +142,7 @@ class Checkpoint:
         if len(vocabulary) != model.config.vocab_size:
             raise DataError(folder / "vocabulary.json", None, "not the vocabulary the model was trained with", _MEND)
         checkpoint = cls(model, vocabulary, own, preparation)
+        checkpoint.check_positions()
         checkpoint.check_lexicon(lexicon, folder)
         return checkpoint
 

@@ -73,18 +73,23 @@ class Preparation:
         """A raw sentence as the model was trained to see it: cleaned, and cut off after ``max_characters``."""
         return truncate(clean(text, blanks=self.blanks, width=self.width), self.max_characters)
 
-    def check_positions(self, max_positions: int | None, positions: str) -> None:
-        """Raises `LetgraphError` where an encoder has too few positions for the longest pairs; None: it has no end."""
+    def check_positions(self, max_positions: int | None, positions: str, branch: int = 0) -> None:
+        """Raises `LetgraphError` where an encoder has too few positions for the longest pairs; None: it has no end.
+
+        ``branch``: how many tokens count on from a word, see `letgraph.data.injection`."""
         if max_positions is None:
             return
         if positions == "restart":
             needed, why = self.max_characters + 2, "sentences"
         else:
             needed, why = min(2 * self.max_characters + 3, self.max_tokens or sys.maxsize), "pairs"
-        if max_positions < needed:
+        # A special token stands behind the last word.
+        beyond = max(branch - 1, 0)
+        if max_positions < needed + beyond:
+            injected = f", and {branch} of a triple count on from a word's last" if branch else ""
             raise LetgraphError(
-                f"max_positions {max_positions}: {why} have up to {needed} characters and special tokens; "
-                f"it has to be {needed} or more"
+                f"max_positions {max_positions}: {why} have up to {needed} characters and special tokens{injected}; "
+                f"it has to be {needed + beyond} or more"
             )
 
     def check_versions(self) -> None:

@@ -208,7 +208,7 @@ def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
     if settings.model.embeddings:
         path = Path(settings.model.embeddings)
         start_from_vectors(model, vocabulary, train.sentences, path)
-    if knowledge and config.num_sememes:
+    if knowledge and config.senses:
         print(f"  {config.num_known_sememes:,} of {config.num_sememes:,} sememes have a pre-trained vector")
     return checkpoint
 

@@ -40,8 +40,11 @@ SIZES_OF_ENCODER = ("encoder_size", "encoder_layers", "encoder_heads", "encoder_
 ENCODER_MAX_TOKENS = 128
 """Of a pair, where a pre-trained encoder reads it. Source: LET (AAAI 2021)."""
 
-LET_ONLY = ("preset", "senses", "gru", "layers", "hownet", "sememe_vectors")
-"""Settings of LET alone: a baseline has neither these parts nor senses."""
+LET_ONLY = ("preset", "senses", "gru", "layers")
+"""Settings of LET alone: other models have no such parts."""
+
+OF_LEXICON = ("hownet", "sememe_vectors")
+"""Settings of models that read a lexicon."""
 
 
 def _setting(default: Any, help: str, **metadata: Any) -> Any:
@@ -137,14 +140,14 @@ class Settings:
     training: TrainingSettings
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings by name, flat; for a baseline without those of LET alone."""
+        """All settings by name, flat, without those that are foreign to the model."""
         values = {**asdict(self.data), **asdict(self.model), **asdict(self.training)}
-        is_let = self.model.model == LETConfig.model_type
-        return values if is_let else {name: value for name, value in values.items() if name not in LET_ONLY}
+        foreign = _foreign(self.model.model)
+        return {name: value for name, value in values.items() if name not in foreign}
 
     @property
     def needs_lexicon(self) -> bool:
-        return self.model.model == LETConfig.model_type and self.model.senses
+        return self.model_config().needs_lexicon
 
     def model_config(self, encoder: Mapping[str, Any] | None = None) -> PretrainedConfig:
         """The model's configuration, without the sizes that follow from the data.
@@ -173,6 +176,15 @@ class Settings:
             return kind(**overrides)
         overrides |= {"senses": self.model.senses, "gru": self.model.gru, "num_layers": self.model.layers}
         return LETConfig.from_preset(self.model.preset, **overrides)
+
+
+def _foreign(model: str) -> dict[str, str]:
+    """The settings that a model does not have, and whose they are."""
+    foreign = {} if model == LETConfig.model_type else dict.fromkeys(LET_ONLY, "LET alone")
+    kind: Any = MODELS[model].config_class
+    if not kind().needs_lexicon:
+        foreign |= dict.fromkeys(OF_LEXICON, "models that read a lexicon")
+    return foreign
 
 
 _OFF = {"senses": "leave out HowNet senses", "gru": "update words and senses without GRU cells"}
@@ -294,12 +306,10 @@ def _check_model(model: ModelSettings, given: Collection[str]) -> None:
         raise LetgraphError(f"--model {model.model} needs a pre-trained encoder: give --encoder PATH_OR_NAME")
     if model.freeze_encoder and not model.encoder:
         raise LetgraphError("--freeze-encoder is for the pre-trained encoder of --encoder; give it, or leave this out")
-    if model.model == LETConfig.model_type:
-        return
-    for name in LET_ONLY:
+    for name, whose in _foreign(model.model).items():
         if name in given:
             flag = f"--no-{name}" if name in _OFF else f"--{name.replace('_', '-')}"
-            raise LetgraphError(f"--model {model.model} and {flag} contradict each other: it is a setting of LET alone")
+            raise LetgraphError(f"--model {model.model} and {flag} contradict each other: it is a setting of {whose}")
 
 
 def _check(settings: Settings) -> None:

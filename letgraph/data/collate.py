@@ -17,10 +17,12 @@ from letgraph import schema
 from letgraph.blocks import Neighbourhood, NodeBlocks, bucket_by_size, bucket_pairs
 from letgraph.data.cut import cut_pairs
 from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
+from letgraph.data.injection import TokenRows, inject
+from letgraph.data.word_path import WordPath
 from letgraph.ragged import Ragged, offsets_of, ranges
 from letgraph.text.features import SentenceTable
-from letgraph.text.lattice import fewest_words
 from letgraph.text.tokens import Tokens
+from letgraph.text.triples import Triples
 from letgraph.text.vocabulary import Vocabulary
 
 
@@ -37,6 +39,8 @@ class PairBatch:
     (B * L) tokens. ``senses`` (S,): the lexicon's sense ids. ``labels`` (B,) or None.
     ``word_of_char`` (characters,), where it was asked for: the batch's words, when each sentence is cut into the fewest
     (`letgraph.text.lattice.fewest_words`), numbered through, and of each character which it belongs to.
+    ``visible`` (B, L, L), where triples are injected: whether token i may attend to token j; then tokens and positions
+    are those of `letgraph.data.injection.inject`, triples included.
     """
 
     graph: dgl.DGLGraph
@@ -52,6 +56,7 @@ class PairBatch:
     senses: Tensor
     labels: Tensor | None = None
     word_of_char: Tensor | None = None
+    visible: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -96,7 +101,8 @@ class Collator:
 
     ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe``, ``boundary_chars`` and ``edges`` choose the
     graph, see `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``. Pairs of more than
-    ``max_tokens`` tokens are cut by `letgraph.data.cut.cut_pairs`.
+    ``max_tokens`` tokens are cut by `letgraph.data.cut.cut_pairs`, before the first ``max_triples`` of ``triples`` are
+    injected behind each word of the path of fewest words.
     """
 
     vocabulary: Vocabulary
@@ -109,6 +115,8 @@ class Collator:
     max_tokens: int | None = None
     word_path: bool = False
     edges: bool = True
+    triples: Triples | None = None
+    max_triples: int = 0
 
     def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
         tokens = self.vocabulary.tokens(table.chars)
@@ -125,6 +133,10 @@ class Collator:
         )
         senses = arrays.nodes[schema.SENSE]["sense"] if self.senses else np.zeros(0, np.int64)
         graph = to_dgl(arrays)
+        path = WordPath.through(table) if self.word_path or self.max_triples else None
+        rows, first = self._token_rows(tokens)
+        if path is not None and self.max_triples:
+            rows = self._inject(rows, first, table, tokens, path)
         return PairBatch(
             graph=graph,
             edges=_neighbourhoods(arrays, graph) if self.edges else {},
@@ -133,11 +145,29 @@ class Collator:
             boundary=torch.from_numpy(_boundary(arrays.counts[schema.WORD])),
             senses=torch.from_numpy(senses),
             labels=None if labels is None else torch.as_tensor(np.asarray(labels), dtype=torch.float32),
-            word_of_char=torch.from_numpy(_word_of_char(table)) if self.word_path else None,
-            **self._tokens(tokens),
+            word_of_char=torch.from_numpy(path.of_char) if path is not None and self.word_path else None,
+            input_ids=torch.from_numpy(rows.ids),
+            token_type_ids=torch.from_numpy(rows.types),
+            position_ids=torch.from_numpy(rows.positions),
+            attention_mask=torch.from_numpy(rows.valid),
+            char_token=torch.from_numpy(rows.char_token),
+            visible=None if rows.visible is None else torch.from_numpy(rows.visible),
         )
 
-    def _tokens(self, tokens: Tokens) -> dict[str, Tensor]:
+    def _inject(
+        self, rows: TokenRows, first: NDArray[np.int64], table: SentenceTable, tokens: Tokens, path: WordPath
+    ) -> TokenRows:
+        """``first`` (2B,): where the tokens of each sentence begin."""
+        assert self.triples is not None
+        sememes = self.triples.of_words(path.senses(table), self.max_triples)
+        word = np.repeat(np.arange(len(sememes)), sememes.lengths)
+        char, start = tokens.of_char.offsets[path.sentence], first[path.sentence]
+        begin = start + tokens.of_char.values[char + path.start]
+        end = start + tokens.of_char.values[char + path.end - 1]
+        return inject(rows, begin[word], end[word], self.triples.branches.take(sememes.values), self.vocabulary.pad)
+
+    def _token_rows(self, tokens: Tokens) -> tuple[TokenRows, NDArray[np.int64]]:
+        """The tokens of pairs, and where those of each sentence begin (2B,) in the flattened rows."""
         template, lengths = self.vocabulary.template, tokens.ids.lengths
         a, b = lengths[0::2], lengths[1::2]
         begin = np.full(len(a), len(template.prefix))  # of a
@@ -160,13 +190,8 @@ class Collator:
         in_b = columns >= second[:, None]
         restarts = in_b if self.positions == "restart" else np.zeros_like(in_b)
         position = np.where(restarts, columns - (second - 1)[:, None], columns) * valid
-        return {
-            "input_ids": torch.from_numpy(ids),
-            "token_type_ids": torch.from_numpy((in_b & valid).astype(np.int64)),
-            "position_ids": torch.from_numpy(position),
-            "attention_mask": torch.from_numpy(valid),
-            "char_token": torch.from_numpy(np.repeat(first, chars) + of_char),
-        }
+        types = (in_b & valid).astype(np.int64)
+        return TokenRows(ids, types, position, valid, np.repeat(first, chars) + of_char), first
 
 
 def _with_ends(tokens: Tokens) -> NDArray[np.int64]:
@@ -179,14 +204,6 @@ def _with_ends(tokens: Tokens) -> NDArray[np.int64]:
 def _pairs(counts: NDArray[np.integer]) -> Tensor:
     """The pair of every node, from the nodes of every sentence."""
     return torch.from_numpy(np.repeat(np.arange(len(counts)) // 2, counts))
-
-
-def _word_of_char(table: SentenceTable) -> NDArray[np.int64]:
-    lengths = []
-    for row, length in enumerate(table.chars.lengths.tolist()):
-        spans = zip(table.word_start[row].tolist(), table.word_end[row].tolist(), strict=True)
-        lengths += [end - start for start, end in fewest_words(length, spans)]
-    return np.repeat(np.arange(len(lengths)), lengths)
 
 
 def _to_sentences(chars: NDArray[np.integer]) -> Neighbourhood:

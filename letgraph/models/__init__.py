@@ -8,6 +8,7 @@ from letgraph.models.bimpm import BiMPM, BiMPMConfig
 from letgraph.models.config import PRESETS, LETConfig
 from letgraph.models.encoder_model import EncoderModel
 from letgraph.models.esim import ESIM, ESIMConfig
+from letgraph.models.kbert import KBert, KBertConfig
 from letgraph.models.lattice_cnn import LatticeCNN, LatticeCNNConfig
 from letgraph.models.let import LET
 from letgraph.models.output import PairOutput
@@ -21,6 +22,7 @@ MODELS: dict[str, type[PreTrainedModel]] = {
     BiMPMConfig.model_type: BiMPM,
     ESIMConfig.model_type: ESIM,
     BertConfig.model_type: Bert,
+    KBertConfig.model_type: KBert,
 }
 """The registry, by ``model_type`` of the configuration."""
 

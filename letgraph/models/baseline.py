@@ -26,6 +26,7 @@ class BaselineConfig(PretrainedConfig):
     """
 
     senses = False
+    needs_lexicon = False
     lexicon_hash: str | None = None
     max_positions: int | None = None
     positions = "restart"

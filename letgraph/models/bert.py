@@ -26,6 +26,7 @@ class BertConfig(PretrainedConfig):
     model_type = "bert"
 
     senses = False
+    needs_lexicon = False
     lexicon_hash: str | None = None
     num_dummies = 0
     needs_sememe_nodes = False
@@ -50,7 +51,7 @@ class BertConfig(PretrainedConfig):
     @property
     def graph_options(self) -> dict[str, Any]:
         """What a `letgraph.data.collate.Collator` must build for this model."""
-        return {"senses": False, "positions": self.positions}
+        return {"senses": False, "edges": False, "positions": self.positions}
 
 
 class Bert(EncoderModel):
@@ -62,7 +63,7 @@ class Bert(EncoderModel):
     Source: Devlin et al. 2019, section 4.1 (one logit in place of two).
     """
 
-    config_class = BertConfig
+    config_class: type[BertConfig] = BertConfig
     base_model_prefix = "bert"
 
     def __init__(self, config: BertConfig) -> None:

@@ -188,6 +188,11 @@ class LETConfig(PretrainedConfig):
         }
 
     @property
+    def needs_lexicon(self) -> bool:
+        """Whether the model reads senses or sememes of a lexicon."""
+        return self.senses
+
+    @property
     def num_dummies(self) -> int:
         """How many of the sememes are none of the lexicon's; they come first."""
         return int(self.dummy_sememe and self.needs_sememe_nodes)

@@ -48,10 +48,9 @@ class EncoderModel(PreTrainedModel):
     def encode(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
         """Contextual vectors (B, L, encoder_size) of the tokens ``[CLS] a [SEP] b [SEP]``, and c_CLS."""
         config = self.config
-        own = config.encoder_config is not None and config.positions == "running"
-        tokens, pooled = encode(
-            self.encoder, batch, config.encoder_context, positions=None if own else batch.position_ids
-        )
+        own = config.encoder_config is not None and config.positions == "running" and batch.visible is None
+        positions = None if own else batch.position_ids
+        tokens, pooled = encode(self.encoder, batch, config.encoder_context, positions, batch.visible)
         return tokens, self.cls_vector(tokens, pooled)
 
     def cls_vector(self, tokens: Tensor, pooled: Tensor | None) -> Tensor:
