@@ -113,8 +113,9 @@ def _print_plan(runs: Sequence[Run], estimates: Sequence[Estimate]) -> None:
                 f"{run.name}: {begun}about {_duration(it.seconds)} ({it.pairs_per_second:.0f} pairs/s of {it.source})"
             )
     missing = [run for run in runs if run.result is None]
-    rest = f", and {unknown} of unknown time" if unknown else ""
-    print(f"{len(missing)} of {len(runs)} runs to do: about {_duration(total)} of training{rest}")
+    times = [f"about {_duration(total)} of training"] if total or not unknown else []
+    times += [f"{unknown} of unknown time"] if unknown else []
+    print(f"{len(missing)} of {len(runs)} runs to do: {', and '.join(times)}")
 
 
 def _duration(seconds: float) -> str:

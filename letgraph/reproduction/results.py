@@ -123,7 +123,8 @@ def run_name(settings: Mapping[str, Any]) -> str:
         elif isinstance(value, bool):
             parts.append(name if value else f"no-{name}")
         else:
-            parts.append(str(value) if name in ("segmenter", "encoder", "preset") else f"{name}{value}")
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            parts.append(text if name in ("segmenter", "encoder", "preset") else f"{name}{text}")
     return re.sub(r"[^\w.=+-]", "_", "-".join([*parts, f"seed{settings['seed']}"]))
 
 
