@@ -36,6 +36,8 @@ INSTALL_REQUIRES = [
     "scikit-learn>=1.3",
     # models and the training loop
     "transformers>=5,<6",
+    "tokenizers>=0.22",
+    "huggingface_hub>=1",
     "accelerate>=1.1,<2",
     "safetensors>=0.4.3",
     "tensorboard>=2.14",
@@ -95,7 +97,7 @@ setup(
         "Typing :: Typed",
     ],
     packages=find_packages(include=["letgraph", "letgraph.*"]),
-    package_data={"letgraph": ["py.typed", "demo/*.tsv", "demo/*.md", "viewing/web/*"]},
+    package_data={"letgraph": ["py.typed", "demo/*.tsv", "demo/*.md", "viewing/web/*", "recipes/*.yaml"]},
     # PyPI has wheels of DGL 1.1 up to Python 3.11; today's numpy, scipy, networkx and pandas need 3.11 or newer.
     python_requires=">=3.11,<3.12",
     install_requires=INSTALL_REQUIRES,

@@ -99,7 +99,7 @@ def open_encoder(name: str) -> PretrainedEncoder:
 
 def _from_hub(name: str) -> str:
     """The folder of a name's files in the hub's cache."""
-    options: Any = {"allow_patterns": FILES}
+    options: Any = {"allow_patterns": [*FILES, *TOKENIZER_FILES]}
     try:
         return snapshot_download(name, local_files_only=True, **options)
     except HFValidationError:
@@ -115,19 +115,15 @@ def _from_hub(name: str) -> str:
         ) from error
 
 
-FILES = (
-    "config.json",
-    "model*.safetensors*",
-    "tokenizer*",
-    "vocab*",
-    "special_tokens_map.json",
-    "*.model",
-    "merges.txt",
-)
-"""What an encoder is made of."""
+TOKENIZER_FILES = ("tokenizer.json", "vocab*", "*.model")
+FILES = ("config.json", "model*.safetensors*", "tokenizer_config.json", "special_tokens_map.json", "merges.txt")
+"""What an encoder is made of, and its tokenizer."""
 
 
 def _vocabulary(name: str, folder: str) -> TokenizerVocabulary:
+    # `transformers` makes a tokenizer of nothing where there are no files.
+    if not any(path for pattern in TOKENIZER_FILES for path in Path(folder).glob(pattern)):
+        raise LetgraphError(f"encoder {name}: it has no tokenizer (tokenizer.json or vocab.txt); {_MEND}")
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # each kind of tokenizer fails in its own way
@@ -151,6 +147,12 @@ def _model(name: str, folder: str) -> tuple[PretrainedConfig, PreTrainedModel, s
             folder, dtype=torch.float32, use_safetensors=True, local_files_only=True, output_loading_info=True
         )
     except Exception as error:  # see `_vocabulary`
+        if any(Path(folder).glob("*.bin")) and not any(Path(folder).glob("*.safetensors")):
+            raise LetgraphError(
+                f"encoder {name}: its weights are pickled (pytorch_model.bin), and a pickle can carry anything; if you "
+                "trust it, convert them to safetensors, by from_pretrained and save_pretrained of transformers, and "
+                "give that folder"
+            ) from None
         raise _cannot(name, "model", error) from error
     if config.is_encoder_decoder or getattr(config, "is_decoder", False):
         raise LetgraphError(f"encoder {name}: {config.model_type} is no encoder; choose BERT or one of its kind")

@@ -1,6 +1,7 @@
 """Score a labelled split with a trained model: ``python -m letgraph.evaluate --checkpoint OUT --dataset lcqmc``.
 
-The last line of stdout is the metrics as JSON.
+The last line of stdout is the metrics as JSON. Where the corpus has a training split, they tell the accuracy on the
+pairs that are not in it, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from letgraph.commands import add_model_options, open_matcher
-from letgraph.errors import run_cli
+from letgraph.errors import LetgraphError, run_cli
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,6 +44,7 @@ def main() -> None:
     from letgraph.data.corpora import open_corpus
     from letgraph.inputs import load_split, prepare_split
     from letgraph.output import probability_cell, tsv_row, whole_file
+    from letgraph.overlap import cleaned_pairs, metrics_of_new, not_in_train
     from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
 
     corpus = open_corpus(options.dataset, options.data_dir, options.format)
@@ -67,6 +69,15 @@ def main() -> None:
             rows = zip(split.a, split.b, split.labels, scores, strict=True)
             output.writelines(tsv_row(a, b, str(label), probability_cell(score)) for a, b, label, score in rows)
     metrics = binary_metrics(pairs.labels, scores)
+    if options.split != "train" and "train" in corpus.splits:
+        try:
+            train = corpus.load("train", skip_bad_rows=True, labelled=False)
+        except LetgraphError as error:
+            print(f"warning: which pairs are in train is not told: {error}", file=sys.stderr)
+        else:
+            clean = preparation.clean
+            seen = ((clean(a).text, clean(b).text) for a, b in zip(train.a, train.b, strict=True))
+            metrics |= metrics_of_new(pairs.labels, scores, not_in_train(cleaned_pairs(pairs), seen))
     if warning := one_class_warning(scores):
         print(f"warning: {split.split}: {warning}", file=sys.stderr)
     if options.output:

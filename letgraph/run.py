@@ -2,7 +2,8 @@
 
 OUT/config.json, model.safetensors, vocabulary.json, lexicon.tsv, preparation.json   the model of the best dev accuracy
 OUT/last/                                                                            the model after the last step
-OUT/metrics.json    scores of the best model on every split, speed and memory
+OUT/metrics.json    metrics of the best model on every split, speed and memory
+OUT/scores/         what the best model gives every pair of dev and test, see `letgraph.scores`
 OUT/settings.json   the settings of the run
 OUT/logs/           TensorBoard
 OUT/states/         what an interrupted run goes on from; removed at the end
@@ -30,6 +31,7 @@ from letgraph.checkpoint import Checkpoint
 from letgraph.data.corpora import open_corpus
 from letgraph.data.store import PreparedPairs
 from letgraph.data.workers import peak_memory
+from letgraph.embeddings import start_from_vectors
 from letgraph.encoders import PretrainedEncoder, open_encoder
 from letgraph.errors import LetgraphError
 from letgraph.inputs import Knowledge, open_knowledge, open_split
@@ -37,15 +39,20 @@ from letgraph.models import EncoderModel
 from letgraph.output import whole_file
 from letgraph.preparation import Preparation
 from letgraph.processes import Processes, open_processes
-from letgraph.scoring import binary_metrics, format_metrics, one_class_warning, score_pairs
+from letgraph.report import TRAIN, print_scores, score_splits
+from letgraph.scores import scores_path
+from letgraph.scoring import binary_metrics, one_class_warning, score_pairs
 from letgraph.settings import ENCODER_MAX_TOKENS, Settings
 from letgraph.text.segment import resolve
 from letgraph.text.vocabulary import CharVocabulary
 from letgraph.training import PairTrainer, Progress, TensorBoardLog, last_state
 
-DEV, TEST, TRAIN = "dev", "test", "train"
-REPEATABLE = ("resume", "workers", "cache_dir", "data_dir", "logging_steps", "eval_batch_size", "save_steps")
-"""Settings that may differ between a run and its resumption."""
+DEV, TEST = "dev", "test"
+REPEATABLE = (
+    *("output_dir", "data_dir", "cache_dir"),
+    *("resume", "workers", "logging_steps", "save_steps", "eval_batch_size"),
+)
+"""Settings that may differ between a run and its resumption: where files lie, and what changes no result."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +79,12 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     folder = _claim(settings, processes)
     finished = folder / "metrics.json"
     if finished.is_file():
-        print(f"{folder} holds a finished run already:")
         metrics = json.loads(finished.read_text(encoding="utf-8"))
-        _print_scores(metrics)
-        return metrics
+        if all(scores_path(folder, name).is_file() for name in (DEV, TEST) if name in metrics):
+            print(f"{folder} holds a finished run already:")
+            print_scores(metrics)
+            return metrics
+        return _score_again(settings, folder, metrics) if processes.first else {}
     processes.wait()  # nothing is written before all have seen what was there
     with processes.first_ahead():
         inputs = _open_inputs(settings)
@@ -91,12 +100,23 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     best = Checkpoint.load(folder) if DEV in inputs.splits else checkpoint
     if DEV not in inputs.splits:
         checkpoint.save(folder)
-    metrics = _score_all(best, inputs.splits, settings.training.eval_batch_size)
+    metrics = score_splits(best, inputs.splits, list(inputs.splits), settings.training.eval_batch_size, folder)
     metrics |= {"train_pairs_per_second": speed, "peak_rss_mb": peak_memory() / 2**20}
     _write_json(finished, metrics)
     shutil.rmtree(folder / "states", ignore_errors=True)
-    _print_scores(metrics)
+    print_scores(metrics)
     print(f"the model is in {folder}")
+    return metrics
+
+
+def _score_again(settings: Settings, folder: Path, metrics: dict[str, Any]) -> dict[str, Any]:
+    """Scores of a finished run that has none, as runs of earlier versions have not."""
+    print(f"{folder} holds a finished run without scores/; its model scores once more:")
+    splits = _open_inputs(settings).splits
+    wanted = [name for name in (DEV, TEST) if name in metrics]
+    metrics |= score_splits(Checkpoint.load(folder), splits, wanted, settings.training.eval_batch_size, folder)
+    _write_json(folder / "metrics.json", metrics)
+    print_scores(metrics)
     return metrics
 
 
@@ -185,6 +205,9 @@ def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
         assert isinstance(model, EncoderModel)
         new = encoder.load_into(model.encoder)
         print(f"  {_count(model.encoder):,} of them in the encoder" + (f", new: {', '.join(new)}" if new else ""))
+    if settings.model.embeddings:
+        path = Path(settings.model.embeddings)
+        start_from_vectors(model, vocabulary, train.sentences, path)
     if knowledge and config.senses:
         print(f"  {config.num_known_sememes:,} of {config.num_sememes:,} sememes have a pre-trained vector")
     return checkpoint
@@ -268,30 +291,8 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
     trainer.train(resume_from_checkpoint=None if state is None else str(state))
     if DEV in splits and trainer.state.best_global_step is None:
         trainer.evaluate()
+    gc.unfreeze()  # a next run in this process must not keep what belonged to this one
     return progress.pairs_per_second
-
-
-def _score_all(checkpoint: Checkpoint, splits: dict[str, PreparedPairs], batch_size: int) -> dict[str, Any]:
-    metrics: dict[str, Any] = {}
-    for name, pairs in splits.items():
-        # The training split is scored on what one dev split's time allows; the others whole, and once.
-        part = pairs.select(np.arange(min(len(pairs), 10_000))) if name == TRAIN else pairs
-        if part.labels is None:
-            print(f"{name} has no labels and is not scored")
-            continue
-        with tqdm(total=len(part), desc=f"scoring {name}", unit="pair", leave=False, mininterval=2.0) as bar:
-            scores = score_pairs(checkpoint.model, checkpoint.collator, part, batch_size, bar.update)
-        metrics[name] = binary_metrics(part.labels, scores)
-        if warning := one_class_warning(scores):
-            print(f"warning: {name}: {warning}", file=sys.stderr)
-    return metrics
-
-
-def _print_scores(metrics: dict[str, Any]) -> None:
-    for name, scores in metrics.items():
-        if isinstance(scores, dict):
-            print(f"{name}: {format_metrics(scores)}")
-    print(f"trained at {metrics['train_pairs_per_second']:.0f} pairs/s, peak memory {metrics['peak_rss_mb']:.0f} MB")
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -97,11 +97,20 @@ def binary_metrics(labels: NDArray, probabilities: NDArray[np.floating]) -> dict
 
 
 def format_metrics(metrics: dict[str, float | None]) -> str:
-    """What `binary_metrics` returns, as a line to read."""
-    figures = ", ".join(
-        f"{name} {'-' if value is None else f'{value:.4f}'}" for name, value in metrics.items() if name != "n"
-    )
-    return f"{figures} ({metrics['n']:,} pairs)"
+    """What `binary_metrics` returns, as a line to read; with what `letgraph.overlap.metrics_of_new` adds to it."""
+    figures = ", ".join(f"{name} {_figure(value)}" for name, value in metrics.items() if name in _PRINTED)
+    text = f"{figures} ({metrics['n']:,} pairs)"
+    if "n_not_in_train" not in metrics:
+        return text
+    accuracy = _figure(metrics["accuracy_not_in_train"])
+    return f"{text}; accuracy {accuracy} on the {metrics['n_not_in_train']:,} that are not in train"
+
+
+_PRINTED = ("accuracy", "f1", "precision", "recall", "auc", "loss")
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def one_class_warning(probabilities: NDArray[np.floating]) -> str | None:

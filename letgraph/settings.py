@@ -16,6 +16,8 @@ from transformers import HfArgumentParser, PretrainedConfig
 from letgraph.errors import DataError, LetgraphError
 from letgraph.models import MODELS, PRESETS, EncoderModel, LETConfig
 
+RECIPE_FOLDER = Path(__file__).parent / "recipes"
+
 RECIPES: dict[str | None, dict[str, float]] = {
     None: {"epochs": 6.0, "batch_size": 32},
     "bq": {"epochs": 6.0, "batch_size": 64},
@@ -87,6 +89,9 @@ class ModelSettings:
     senses: bool = _setting(True, "use HowNet senses")
     gru: bool = _setting(True, "update words and senses by GRU cells")
     layers: int = _setting(2, "layers of SaGT")
+    embeddings: str | None = _setting(
+        None, "word2vec file, text or binary, whose vectors characters and words start from; None: random ones"
+    )
     set: list[str] = field(
         default_factory=list,
         metadata={"help": "further settings of the model as NAME=VALUE, e.g. pooling=centred dropout=0.1"},
@@ -216,12 +221,19 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
         if action.dest in _OFF:
             off = f"--no-{action.dest}" in action.option_strings
             action.help = _OFF[action.dest] if off else SUPPRESS
-    parser.add_argument("--config", metavar="FILE.yaml", help="settings by name; the command line overrides them")
+    parser.add_argument(
+        "--config",
+        metavar="FILE.yaml",
+        help=f"settings by name, which other arguments override; a file, or one of {', '.join(recipes())}",
+    )
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     known, _ = parser.parse_known_args(arguments)
     if known.config:
         # As arguments before the others, so that argparse checks types and choices of both.
-        arguments = [*_from_yaml(Path(known.config), {f.name for group in groups for f in fields(group)}), *arguments]
+        arguments = [
+            *_from_yaml(_config_file(known.config), {f.name for group in groups for f in fields(group)}),
+            *arguments,
+        ]
     values = vars(parser.parse_args(arguments))
     values.pop("config")
     unset = object()
@@ -247,12 +259,23 @@ class _OneSpelling(ArgumentDefaultsHelpFormatter):
         return super()._format_action_invocation(action)
 
 
+def recipes() -> list[str]:
+    """The names of the recipes that come with the package, files of settings for ``--config``."""
+    return sorted(path.stem for path in RECIPE_FOLDER.glob("*.yaml"))
+
+
+def _config_file(name: str) -> Path:
+    return RECIPE_FOLDER / f"{name}.yaml" if name in recipes() and not Path(name).is_file() else Path(name)
+
+
 def _from_yaml(path: Path, known: set[str]) -> list[str]:
     """The file's settings as command-line arguments."""
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except FileNotFoundError:
-        raise DataError(path, None, "no such file", "give a YAML file of settings") from None
+        raise DataError(
+            path, None, "no such file", f"give a YAML file of settings, or one of {', '.join(recipes())}"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1

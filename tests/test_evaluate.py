@@ -13,7 +13,6 @@ import pytest
 from letgraph import evaluate as entry
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
-from tests.tiny import tiny_checkpoint
 
 ROWS = [
     ("花呗怎么还款", "怎么还花呗", 1),
@@ -21,13 +20,6 @@ ROWS = [
     ("ＶＩＳＡ卡能用吗", "visa卡能用吗", 1),
     ("花呗怎么还款", '他说"还"', 0),
 ]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    tiny_checkpoint().save(folder)
-    return folder
 
 
 @pytest.fixture
@@ -74,6 +66,27 @@ def test_every_pair_is_written_in_order_as_it_was_given(run, checkpoint, tmp_pat
     np.testing.assert_allclose([float(score) for *_, score in written], scores, rtol=1e-5)
     assert json.loads(out.splitlines()[-1])["n"] == 4
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "scored.tsv", "shop"]
+
+
+def test_pairs_that_are_not_in_train_are_scored_apart(run, checkpoint, corpus):
+    """In train, in the other order and in capitals: the third row of dev; with another label: the first."""
+    train = [
+        ("visa卡能用吗", "VISA卡能用吗", 1),
+        ("花呗怎么还款", "怎么还花呗", 0),
+        ("花呗怎么还款", "银行卡怎么办理", 0),
+    ]
+    (corpus / "train.tsv").write_text("".join(f"{a}\t{b}\t{label}\n" for a, b, label in train), encoding="utf-8")
+    new = [ROWS[1], ROWS[3]]
+    scores = Matcher.from_pretrained(checkpoint, "cpu").predict([(a, b) for a, b, _ in new])
+
+    out, _ = run()
+
+    metrics = json.loads(out.splitlines()[-1])
+    assert (metrics["n"], metrics["n_not_in_train"]) == (4, 2)
+    assert metrics["accuracy_not_in_train"] == np.mean(
+        [(p > 0.5) == bool(y) for p, (*_, y) in zip(scores, new, strict=True)]
+    )
+    assert "on the 2 that are not in train" in out.splitlines()[-2]
 
 
 def test_the_first_pairs_only(run):

@@ -28,13 +28,6 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    tiny_checkpoint().save(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def expected(checkpoint) -> np.ndarray:
     return Matcher.from_pretrained(checkpoint, "cpu").predict(PAIRS)
 

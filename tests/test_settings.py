@@ -6,7 +6,7 @@ import pytest
 
 from letgraph.errors import DataError, LetgraphError
 from letgraph.models import MODELS, PRESETS, EncoderModel
-from letgraph.settings import parse_settings
+from letgraph.settings import parse_settings, recipes
 
 
 def parse(*arguments):
@@ -132,6 +132,23 @@ def test_contradictions_and_senseless_values_are_refused_by_name(arguments, name
         parse(*arguments)
 
     assert all(part in str(error.value) for part in named)
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_a_recipe_of_the_package_is_named_and_overridden(name):
+    corpus, _, encoder = name.partition("-")
+
+    settings = parse_settings(["--config", name, "--epochs", "1"])
+
+    assert settings.data.dataset == corpus and settings.data.max_tokens == 128
+    assert settings.model.model == ("let" if encoder == "let-bert" else "bert")
+    assert settings.model.encoder and settings.training.epochs == 1
+    assert settings.training.batch_size == (64 if corpus == "bq" else 32)
+
+
+def test_there_are_recipes_for_the_bert_rows_of_both_corpora():
+    rows = ("bert", "bert-wwm", "bert-wwm-ext", "ernie", "let-bert")
+    assert recipes() == [f"{corpus}-{row}" for corpus in ("bq", "lcqmc") for row in rows]
 
 
 def test_a_corpus_has_to_be_named():

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import letgraph
 from letgraph.checkpoint import Checkpoint
 from letgraph.errors import DataError, LetgraphError
+from letgraph.matcher import Matcher
 from letgraph.run import train
+from letgraph.scores import read_scores
 from letgraph.settings import parse_settings
 
 TINY = ["--set", "hidden_size=16", "encoder_size=16", "encoder_layers=1", "encoder_intermediate_size=32"]
 DEMO = ["--dataset", "demo", "--segmenter", "jieba", "--limit", "64", "--batch-size", "16", "--workers", "1"]
+DEMO_FOLDER = Path(letgraph.__file__).parent / "demo"
 SCORES = {"n", "accuracy", "f1", "precision", "recall", "auc", "loss"}
+NEW = {"n_not_in_train", "accuracy_not_in_train"}
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +44,17 @@ def finished(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
 
 def test_a_run_leaves_model_scores_settings_and_logs(finished: Path) -> None:
     metrics = json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
-    assert set(metrics) == {"train", "dev", "test", "train_pairs_per_second", "peak_rss_mb"}
+    assert set(metrics) == {"train", "dev", "test", "train_pairs_per_second", "predict_pairs_per_second", "peak_rss_mb"}
     for split in ("train", "dev", "test"):
-        assert set(metrics[split]) == SCORES
+        assert set(metrics[split]) == SCORES | (NEW if split != "train" else set())
         assert metrics[split]["n"] == 64
-    assert metrics["train_pairs_per_second"] > 0 and metrics["peak_rss_mb"] > 0
+    assert (
+        metrics["train_pairs_per_second"] > 0 and metrics["predict_pairs_per_second"] > 0 and metrics["peak_rss_mb"] > 0
+    )
     assert json.loads((finished / "settings.json").read_text(encoding="utf-8"))["epochs"] == 2
     assert list((finished / "logs").glob("events.*"))
     assert not (finished / "states").exists()
+    assert sorted(path.name for path in (finished / "scores").iterdir()) == ["dev.txt", "test.txt"]
     for folder in (finished, finished / "last"):
         checkpoint = Checkpoint.load(folder)
         assert checkpoint.lexicon is not None and checkpoint.preparation.segmenters == ("jieba",)
@@ -85,9 +95,42 @@ def test_without_senses_no_lexicon_is_asked_for_or_kept(cache: Path, tmp_path: P
     metrics = run(
         folder, cache, "--dataset", str(tmp_path / "data"), "--segmenter", "jieba", "--no-senses", "--max-steps", "2"
     )
-    assert set(metrics) == {"train", "train_pairs_per_second", "peak_rss_mb"}
+    assert set(metrics) == {"train", "train_pairs_per_second", "predict_pairs_per_second", "peak_rss_mb"}
     assert not (folder / "lexicon.tsv").exists()
     assert not Checkpoint.load(folder).model.config.senses
+
+
+def test_the_scores_kept_are_those_of_the_best_model_in_the_order_of_the_split(finished: Path) -> None:
+    rows = [line.split("\t") for line in (DEMO_FOLDER / "dev.tsv").read_text(encoding="utf-8").splitlines()[:64]]
+    expected = Matcher.from_pretrained(finished, "cpu").predict([(a, b) for a, b, _ in rows])
+
+    kept = read_scores(finished, "dev")
+
+    assert kept.labels.tolist() == [int(label) for *_, label in rows]
+    np.testing.assert_allclose(kept.probabilities, expected, rtol=1e-5)
+    metrics = json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
+    assert kept.correct.mean() == metrics["dev"]["accuracy"]
+
+
+def test_a_finished_run_without_scores_gets_them_and_is_not_trained_again(
+    finished: Path, cache: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    shutil.rmtree(folder / "scores")
+    weights = (folder / "model.safetensors").stat().st_mtime_ns
+
+    metrics = run(folder, cache, *DEMO, "--epochs", "2", "--logging-steps", "2", "--resume", "auto")
+
+    before = json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
+    assert json.loads((folder / "metrics.json").read_text(encoding="utf-8")) == metrics
+    assert metrics.keys() == before.keys() and metrics["train"] == before["train"]
+    for split in ("dev", "test"):
+        # Senses are embedded in other company, so the last digits may differ.
+        assert metrics[split] == pytest.approx(before[split], rel=1e-4)
+        ours, theirs = read_scores(folder, split), read_scores(finished, split)
+        np.testing.assert_allclose(ours.probabilities, theirs.probabilities, rtol=1e-4)
+    assert (folder / "model.safetensors").stat().st_mtime_ns == weights
 
 
 def test_a_baseline_leaves_a_model_that_can_be_loaded_and_no_lexicon(cache: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from transformers import TrainingArguments
 from letgraph.data.collate import Collator
 from letgraph.text.features import SentenceTable
 from letgraph.training import CHUNK, LengthSampler, PairCollator, PairTrainer, RowNumbers, last_state
-from tests.helpers import VOCABULARY, random_pairs, tiny_let, to_table
+from tests.helpers import VOCABULARY, random_pairs, tiny_let, tiny_model, to_table
 
 
 @dataclass
@@ -130,3 +130,64 @@ def test_biases_and_layer_norms_are_not_decayed(tmp_path, preset):
     assert decayed | free == set(name_of.values()) and not decayed & free
     assert {group["weight_decay"] for group in optimizer.param_groups} == {0.25, 0.0}
     assert all((group["lr"], group["alpha"], group["eps"]) == (0.125, 0.9, 1e-6) for group in optimizer.param_groups)
+
+
+def trainer_of(model, folder, sentences, labels, accumulate=1, encoder_rate=1.0, batch_size=8):
+    pairs = Pairs(to_table(sentences), np.arange(0, len(sentences), 2), np.arange(1, len(sentences), 2), labels)
+    arguments = TrainingArguments(
+        str(folder),
+        per_device_train_batch_size=batch_size // accumulate,
+        gradient_accumulation_steps=accumulate,
+        num_train_epochs=1,
+        learning_rate=1e-3,
+        weight_decay=0.01,
+        save_strategy="no",
+        use_cpu=True,
+        report_to=[],
+        remove_unused_columns=False,
+        disable_tqdm=True,
+    )
+    collator = Collator(VOCABULARY, **model.config.graph_options)
+    return PairTrainer(model, arguments, collator, pairs, None, lambda: None, [], encoder_rate=encoder_rate)
+
+
+def test_a_batch_in_parts_makes_the_same_step(tmp_path):
+    """Twenty pairs, so that the last step has four: one part of four, or two parts of two."""
+    sentences, labels = random_pairs(0, pairs=20), np.arange(20) % 3 % 2
+    weights = []
+    for accumulate in (1, 2, 4):
+        model = tiny_model("bert", dropout=0.0)
+        trainer_of(model, tmp_path, sentences, labels, accumulate).train()
+        weights.append(model.state_dict())
+
+    for parts in weights[1:]:
+        for name, expected in weights[0].items():
+            torch.testing.assert_close(parts[name], expected, rtol=0, atol=2e-5, msg=name)
+    assert not torch.equal(weights[0]["classifier.weight"], tiny_model("bert").state_dict()["classifier.weight"])
+
+
+def test_parts_of_unequal_size_count_by_their_pairs(tmp_path):
+    sentences, labels = random_pairs(0, pairs=6), np.array([0, 1, 0, 1, 1, 1])
+    weights = []
+    for accumulate in (1, 2):  # one part of six, or one of four and one of two
+        model = tiny_model("bert", dropout=0.0)
+        trainer_of(model, tmp_path, sentences, labels, accumulate).train()
+        weights.append(model.state_dict())
+
+    for name, expected in weights[0].items():
+        torch.testing.assert_close(weights[1][name], expected, rtol=0, atol=2e-5, msg=name)
+
+
+def test_the_encoder_has_a_learning_rate_of_its_own(tmp_path):
+    model = tiny_model("bert")
+    trainer = trainer_of(model, tmp_path, random_pairs(0, pairs=2), np.array([0, 1]), encoder_rate=0.1)
+
+    groups = trainer.create_optimizer().param_groups
+
+    rate = {id(parameter): group["lr"] for group in groups for parameter in group["params"]}
+    for name, parameter in model.named_parameters():
+        assert rate[id(parameter)] == pytest.approx(1e-4 if name.startswith("encoder.") else 1e-3), name
+    norms = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, torch.nn.LayerNorm)}
+    decayed = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
+    for name, parameter in model.named_parameters():
+        assert (id(parameter) in decayed) == (name not in norms and not name.endswith("bias")), name

@@ -16,16 +16,8 @@ from letgraph.models import LETConfig
 from letgraph.preparation import Preparation
 from letgraph.text.lexicon import load_lexicon
 from letgraph.text.vocabulary import CharVocabulary
-from tests.tiny import tiny_checkpoint
 
 SUFFIXES = [".svg", ".html", ".graphml", ".gexf", ".dot", ".json"]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    tiny_checkpoint().save(folder)
-    return folder
 
 
 @pytest.fixture

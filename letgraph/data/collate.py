@@ -99,10 +99,10 @@ def _dgl_has_cuda() -> bool:
 class Collator:
     """Builds a `PairBatch` from a table of 2B sentences.
 
-    ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe`` and ``boundary_chars`` choose the graph, see
-    `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``. Pairs of more than ``max_tokens``
-    tokens are cut by `letgraph.data.cut.cut_pairs`, before the first ``max_triples`` of ``triples`` are injected behind
-    each word of the path of fewest words.
+    ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe``, ``boundary_chars`` and ``edges`` choose the
+    graph, see `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``. Pairs of more than
+    ``max_tokens`` tokens are cut by `letgraph.data.cut.cut_pairs`, before the first ``max_triples`` of ``triples`` are
+    injected behind each word of the path of fewest words.
     """
 
     vocabulary: Vocabulary
@@ -114,6 +114,7 @@ class Collator:
     positions: schema.Positions = "restart"
     max_tokens: int | None = None
     word_path: bool = False
+    edges: bool = True
     triples: Triples | None = None
     max_triples: int = 0
 
@@ -128,6 +129,7 @@ class Collator:
             sememe_context=self.sememe_context,
             dummy_sememe=self.dummy_sememe,
             boundary_chars=self.boundary_chars,
+            edges=self.edges,
         )
         senses = arrays.nodes[schema.SENSE]["sense"] if self.senses else np.zeros(0, np.int64)
         graph = to_dgl(arrays)
@@ -137,7 +139,7 @@ class Collator:
             rows = self._inject(rows, first, table, tokens, path)
         return PairBatch(
             graph=graph,
-            edges=_neighbourhoods(arrays, graph),
+            edges=_neighbourhoods(arrays, graph) if self.edges else {},
             sentences=_to_sentences(arrays.counts[schema.CHAR]),
             pair={ntype: _pairs(counts) for ntype, counts in arrays.counts.items()},
             boundary=torch.from_numpy(_boundary(arrays.counts[schema.WORD])),

@@ -43,6 +43,7 @@ def build_arrays(
     sememe_context: schema.SememeContext = "sense",
     dummy_sememe: bool = False,
     boundary_chars: bool = False,
+    edges: bool = True,
 ) -> GraphArrays:
     """The graph arrays of a batch of pairs.
 
@@ -55,6 +56,8 @@ def build_arrays(
     dummy_sememe: with context "sentence", whether every sentence has sememe 0, though none of its senses has it; the
         lexicon's sememe i is number i + 1 then.
     boundary_chars: True gives the begin and the end word one character node each, which they cover.
+    edges: False gives characters and words alone, for models that pass no messages. DGL knows no graph without edge
+        types, so there is one, char -in-> word, without edges.
     """
     char_counts = table.chars.lengths
     word_counts = table.word_start.lengths
@@ -77,6 +80,13 @@ def build_arrays(
     char_offsets = offsets_of(char_counts)
     word_offsets = table.word_start.offsets
     char_sentence = np.repeat(sentences, char_counts)
+    counts = {schema.CHAR: char_counts, schema.WORD: word_counts}
+    nodes: dict[str, dict[str, Ints]] = {
+        schema.CHAR: {"code": codes, "sentence": char_sentence % 2},
+        schema.WORD: {"start": start, "end": end, "sentence": word_sentence % 2},
+    }
+    if not edges:
+        return GraphArrays(counts, {schema.IN: (np.zeros(0, np.int64), np.zeros(0, np.int64))}, nodes)
     length = end - start
     covered = np.repeat(char_offsets[word_sentence] + start, length) + ranges(length)
     covering = np.repeat(np.arange(len(start)), length)
@@ -87,16 +97,11 @@ def build_arrays(
         first = char_offsets[of][char_sentence]
         return np.repeat(first, degree) + ranges(degree), np.repeat(np.arange(len(char_sentence)), degree)
 
-    edges: dict[schema.EdgeType, tuple[Ints, Ints]] = {
+    found: dict[schema.EdgeType, tuple[Ints, Ints]] = {
         schema.IN: (covered, covering),
         schema.COVERS: (covering, covered),
         schema.SELF: complete(sentences),
         schema.CROSS: complete(partner),
-    }
-    counts = {schema.CHAR: char_counts, schema.WORD: word_counts}
-    nodes: dict[str, dict[str, Ints]] = {
-        schema.CHAR: {"code": codes, "sentence": char_sentence % 2},
-        schema.WORD: {"start": start, "end": end, "sentence": word_sentence % 2},
     }
     edge_sentence = np.repeat(sentences, table.reach_from.lengths)
     reach_from = word_offsets[edge_sentence] + table.reach_from.values
@@ -105,11 +110,11 @@ def build_arrays(
         apart = reach_from != reach_to
         # DGL takes the edges of a batch to stand graph by graph.
         order = np.argsort(np.concatenate([edge_sentence, edge_sentence[apart]]), kind="stable")
-        edges[schema.REACH] = (
+        found[schema.REACH] = (
             np.concatenate([reach_to, reach_from[apart]])[order],
             np.concatenate([reach_from, reach_to[apart]])[order],
         )
-        return GraphArrays(counts, edges, nodes)
+        return GraphArrays(counts, found, nodes)
 
     word_senses = table.word_senses.values.astype(np.int64)
     sense_offsets = offsets_of(word_senses)
@@ -121,9 +126,9 @@ def build_arrays(
         copies = word_senses[words]
         return np.repeat(sources, copies), np.repeat(sense_offsets[words], copies) + ranges(copies)
 
-    edges[schema.FORWARD] = to_senses(reach_to, reach_from)
-    edges[schema.BACKWARD] = to_senses(reach_from, reach_to)
-    edges[schema.SENSE_OF] = (np.arange(len(sense_ids)), np.repeat(np.arange(len(start)), word_senses))
+    found[schema.FORWARD] = to_senses(reach_to, reach_from)
+    found[schema.BACKWARD] = to_senses(reach_from, reach_to)
+    found[schema.SENSE_OF] = (np.arange(len(sense_ids)), np.repeat(np.arange(len(start)), word_senses))
     counts[schema.SENSE] = table.senses.lengths
     nodes[schema.SENSE] = {"sense": sense_ids, "sentence": sense_sentence % 2}
     if sense_sememes is not None:
@@ -141,11 +146,11 @@ def build_arrays(
             sememe_ids, leaf_sentence, group = keys % span, keys // span, keys // span
         else:
             node, group = np.arange(len(sememe_ids)), leaf_sense
-        edges[schema.SEMEME_OF] = (node, leaf_sense)
-        edges[schema.CONTEXT] = _complete_groups(group)
+        found[schema.SEMEME_OF] = (node, leaf_sense)
+        found[schema.CONTEXT] = _complete_groups(group)
         counts[schema.SEMEME] = np.bincount(leaf_sentence, minlength=len(table))
         nodes[schema.SEMEME] = {"sememe": sememe_ids, "sentence": leaf_sentence % 2}
-    return GraphArrays(counts, edges, nodes)
+    return GraphArrays(counts, found, nodes)
 
 
 def _complete_groups(group: Ints) -> tuple[Ints, Ints]:

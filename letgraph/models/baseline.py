@@ -48,7 +48,7 @@ class BaselineConfig(PretrainedConfig):
     @property
     def graph_options(self) -> dict[str, Any]:
         """What a `letgraph.data.collate.Collator` must build for this model."""
-        return {"senses": False}
+        return {"senses": False, "edges": False}
 
 
 class Baseline(PreTrainedModel):
@@ -62,6 +62,12 @@ class Baseline(PreTrainedModel):
 
     def _init_weights(self, module: nn.Module) -> None:
         """Nothing: each module has initialised itself."""
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The table whose first ``vocab_size`` rows are the characters'."""
+        words: Any = getattr(self, "words", None)
+        table: Any = self.characters if words is None else words.table
+        return table
 
     def forward(self, batch: PairBatch, labels: Tensor | None = None) -> PairOutput:
         """Score the pairs of a `PairBatch`; ``labels`` (B,) of 0 and 1, else those of the batch, give the loss."""

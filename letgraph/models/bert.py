@@ -51,7 +51,7 @@ class BertConfig(PretrainedConfig):
     @property
     def graph_options(self) -> dict[str, Any]:
         """What a `letgraph.data.collate.Collator` must build for this model."""
-        return {"senses": False, "positions": self.positions}
+        return {"senses": False, "edges": False, "positions": self.positions}
 
 
 class Bert(EncoderModel):

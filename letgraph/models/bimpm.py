@@ -44,7 +44,7 @@ class BiMPMConfig(BaselineConfig):
 
     @property
     def graph_options(self) -> dict[str, Any]:
-        return {"senses": False, "word_path": True}
+        return {**super().graph_options, "word_path": True}
 
 
 class BiMPM(Baseline):

@@ -102,6 +102,10 @@ class LET(EncoderModel):
         )
         self.post_init()
 
+    def get_input_embeddings(self) -> nn.Module:
+        """The characters' table."""
+        return self.encoder.get_input_embeddings()
+
     def forward(self, batch: PairBatch, labels: Tensor | None = None) -> PairOutput:
         """Score the pairs of a `PairBatch`; ``labels`` (B,) of 0 and 1, else those of the batch, give the loss."""
         edges = batch.edges

@@ -108,7 +108,7 @@ class SenseEmbedding(nn.Module):
         known, table = self._table()
         missing = senses[~known[senses]].unique()
         if len(missing):
-            table[missing] = self._embed(missing)
+            table[missing] = self._embed(missing).to(table.dtype)  # which autocast makes another
             known[missing] = True
         return table.index_select(0, senses)
 

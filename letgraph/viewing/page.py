@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from letgraph import schema
-from letgraph.text.lattice import forward_reach
+from letgraph.text.lattice import Span, forward_reach
+from letgraph.viewing.stretches import stretches
 from letgraph.viewing.view import Node, PairView
 
 
@@ -48,10 +49,11 @@ def _digest(content: str) -> str:
 def page_data(views: Mapping[str, PairView]) -> list[dict[str, Any]]:
     """What the page's script draws, as JSON values.
 
-    For every view: ``name``, ``texts``, ``segmenters``, ``probability`` or None; ``words`` with their ``side`` (0 for
+    For every view: ``name``, ``texts``, their ``stretches`` that no word crosses (a sentence may be wrapped between
+    them), ``segmenters``, ``probability`` or None; ``words`` with their ``side`` (0 for
     a), span, ``ahead`` and ``behind`` (numbers of the words that they reach) and ``senses`` with a weight for each
-    layer; with a model ``cross`` ([a reads b, b reads a], each [reader][read]) and ``matched`` pairs [place in a, place
-    in b].
+    layer; with a model ``cross`` ([a reads b, b reads a], each [reader][read], in hundredths of a percent) and
+    ``matched`` pairs [place in a, place in b].
     """
     return [{"name": name, **_view_data(view)} for name, view in views.items()]
 
@@ -59,10 +61,13 @@ def page_data(views: Mapping[str, PairView]) -> list[dict[str, Any]]:
 def _view_data(view: PairView) -> dict[str, Any]:
     senses = view.senses_of_words()
     words: list[dict[str, Any]] = []
+    of_sides: list[list[Span]] = []
     for side, letter in enumerate("ab"):
         rows = [row for row, node in enumerate(view.nodes[schema.WORD]) if node["sentence"] == letter]
         nodes = [view.nodes[schema.WORD][row] for row in rows]
-        masks = forward_reach([(node["span_start"], node["span_end"]) for node in nodes])
+        spans = [(node["span_start"], node["span_end"]) for node in nodes]
+        masks = forward_reach(spans)
+        of_sides.append(stretches(spans, len(view.texts[side])))
         first = len(words) - 1  # the begin word is not drawn, the next one is
         inner = range(1, len(nodes) - 1)
         for i in inner:
@@ -81,6 +86,7 @@ def _view_data(view: PairView) -> dict[str, Any]:
             )
     data: dict[str, Any] = {
         "texts": list(view.texts),
+        "stretches": of_sides,
         "segmenters": list(view.segmenters),
         "probability": view.probability,
         "words": words,
@@ -104,4 +110,4 @@ def _cross(view: PairView) -> dict[str, Any]:
         cross[side][reader["span_start"], read["span_start"]] = weight
         if mark and side == 0:
             matched.append([reader["span_start"], read["span_start"]])
-    return {"cross": [table.round(4).tolist() for table in cross], "matched": matched}
+    return {"cross": [(10_000 * table).round().astype(int).tolist() for table in cross], "matched": matched}

@@ -20,9 +20,11 @@ from letgraph import schema
 from letgraph.blocks import Neighbourhood
 from letgraph.checkpoint import Checkpoint
 from letgraph.data.collate import Collator, PairBatch
+from letgraph.data.cut import cut_characters
 from letgraph.errors import LetgraphError
 from letgraph.nn.attention_record import AttentionRecord, record_attention
 from letgraph.preparation import Preparation
+from letgraph.ragged import Ragged
 from letgraph.text.align import align
 from letgraph.text.clean import truncation_warning
 from letgraph.text.features import featurise
@@ -116,12 +118,18 @@ def look(
 
     With ``checkpoint`` its model adds weights and probability; sentences are cleaned and cut off as for its training,
     and ``lexicon`` only adds English names of sememes. Raises `LetgraphError` for a sentence of which cleaning leaves
-    nothing; warns on stderr where one is cut off.
+    nothing; warns on stderr where one, or the pair, is cut off.
     """
+    return _look(_cleaned(a, b, checkpoint), segmenters, lexicon, checkpoint)
+
+
+def _look(
+    texts: tuple[str, str], segmenters: Sequence[Segmenter], lexicon: Lexicon | None, checkpoint: Checkpoint | None
+) -> PairView:
+    """`look` at cleaned sentences."""
     english = lexicon.english if lexicon else {}
     if checkpoint is not None:
         lexicon = checkpoint.lexicon and replace(checkpoint.lexicon, english=english or checkpoint.lexicon.english)
-    texts = _cleaned(a, b, checkpoint)
     table = featurise(texts, segmenters, lexicon)
     if checkpoint is not None:
         collator = checkpoint.collator
@@ -149,10 +157,9 @@ def look_by_segmenter(
     checkpoint: Checkpoint | None = None,
 ) -> dict[str, PairView]:
     """`look` with all segmenters together, then with each alone; by their names."""
-    views = {"+".join(s.name for s in segmenters): look(a, b, segmenters, lexicon, checkpoint)}
-    for segmenter in segmenters if len(segmenters) > 1 else ():
-        views[segmenter.name] = look(*next(iter(views.values())).texts, [segmenter], lexicon, checkpoint)
-    return views
+    texts = _cleaned(a, b, checkpoint)
+    choices = [list(segmenters), *([segmenter] for segmenter in segmenters if len(segmenters) > 1)]
+    return {"+".join(s.name for s in chosen): _look(texts, chosen, lexicon, checkpoint) for chosen in choices}
 
 
 def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[str, str]:
@@ -165,6 +172,10 @@ def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[str, str]:
             raise LetgraphError(f"sentence {name} is empty after cleaning; give one with a character to show")
         changes.update(cleaned.changes)
         texts.append(cleaned.text)
+    chars = Ragged.from_lists([[*map(ord, text)] for text in texts], np.uint32)
+    vocabulary = checkpoint.vocabulary if checkpoint else None
+    if cut := cut_characters(chars, np.array([0]), np.array([1]), preparation.max_tokens, vocabulary):
+        changes["pair-truncated"] = cut
     if warning := truncation_warning(changes, preparation.max_characters):
         print(f"warning: {warning}", file=sys.stderr)
     return texts[0], texts[1]

@@ -188,3 +188,18 @@ def test_every_character_belongs_to_a_word_of_its_sentence_where_that_is_asked_f
 
     assert batch.word_of_char.tolist() == [0, 0, 1, 2, 3]
     assert Collator(VOCABULARY, senses=False)(to_table(pairs)).word_of_char is None
+
+
+@settings(max_examples=20)
+@given(pair_lists())
+def test_without_edges_nodes_and_tokens_stay(pairs):
+    whole, bare = (Collator(VOCABULARY, senses=False, edges=edges)(to_table(pairs)) for edges in (True, False))
+
+    assert bare.edges == {} and bare.graph.num_edges() == 0
+    assert bare.graph.batch_num_edges(schema.IN).tolist() == [0] * len(bare)
+    assert torch.equal(bare.input_ids, whole.input_ids) and torch.equal(bare.char_token, whole.char_token)
+    for ntype in schema.node_types(senses=False):
+        assert torch.equal(bare.graph.batch_num_nodes(ntype), whole.graph.batch_num_nodes(ntype))
+        assert torch.equal(bare.pair[ntype], whole.pair[ntype])
+        for name, values in whole.graph.nodes[ntype].data.items():
+            assert torch.equal(bare.graph.nodes[ntype].data[name], values)

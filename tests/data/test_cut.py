@@ -6,11 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from letgraph.data.collate import Collator
 from letgraph.data.cut import cut_characters, cut_pairs, kept_tokens
 from letgraph.ragged import Ragged
 from letgraph.text.features import SentenceTable
 from letgraph.text.tokens import Tokens
-from tests.helpers import Sentence, pair_lists, to_table
+from tests.helpers import ALPHABET, Sentence, pair_lists, to_table
+from tests.text.test_tokenizer import word_pieces
 
 
 def by_hand(a: int, b: int, max_tokens: int) -> tuple[int, int]:
@@ -87,3 +89,38 @@ def test_a_word_that_is_broken_is_gone_and_the_end_may_be_out_of_reach():
     assert table.senses[0].tolist() == [0]
     reach = set(zip(table.reach_from[0].tolist(), table.reach_to[0].tolist(), strict=True))
     assert reach == {(0, 0), (1, 1), (2, 2), (0, 1)}
+
+
+PIECES = word_pieces(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *ALPHABET[:-1], "wifi", "12", "##3"])
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*ALPHABET, "wifi", "123", " "]), min_size=1, max_size=6), min_size=2, max_size=2
+    ),
+    st.integers(5, 12),
+)
+def test_a_pair_is_cut_in_tokens_and_characters_and_words_follow(parts, max_tokens):
+    texts = ["".join(part) for part in parts]
+    words = [tuple((i, j) for i in range(len(text)) for j in (i + 1, i + 2) if j <= len(text)) for text in texts]
+    sentences = [
+        Sentence(text, spans, tuple((i % 6,) for i, _ in spans)) for text, spans in zip(texts, words, strict=True)
+    ]
+    collator = Collator(PIECES, max_tokens=max_tokens)
+    whole = PIECES.tokens(to_table(sentences).chars)
+
+    batch = collator(to_table(sentences))
+
+    kept = by_hand(*whole.ids.lengths.tolist(), max_tokens)
+    tokens = [[2, *whole.ids[0][: kept[0]], 3, *whole.ids[1][: kept[1]], 3]]
+    assert batch.input_ids.tolist() == tokens and len(tokens[0]) <= max_tokens
+    # A character is there with its token, the first of a sentence in any case; a word with all of its characters.
+    lengths = [max(1, sum(token < n for token in whole.of_char[k])) for k, n in enumerate(kept)]
+    nodes = batch.graph.nodes
+    assert nodes["char"].data["code"].tolist() == [
+        ord(char) for text, length in zip(texts, lengths, strict=True) for char in text[:length]
+    ]
+    inside = [[span for span in spans if span[1] <= length] for spans, length in zip(words, lengths, strict=True)]
+    assert batch.graph.num_nodes("word") == sum(map(len, inside)) + 4  # a begin and an end each
+    assert nodes["sense"].data["sense"].tolist() == [i % 6 for spans in inside for i, _ in spans]
+    assert len(batch.char_token) == sum(lengths)

@@ -1,4 +1,5 @@
-"""LET as a whole: what a score may depend on, what each setting changes, and that models survive files."""
+"""LET as a whole: what its scores may depend on and what each setting changes; test_models.py has what holds for every
+model."""
 
 from __future__ import annotations
 
@@ -23,39 +24,11 @@ def logits(model, sentences):
     return model(batch_for(model, sentences)).logits
 
 
-def pair(sentences, number):
-    return sentences[2 * number : 2 * number + 2]
-
-
 def parameter_shapes(model):
     return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
 
 # What a score may depend on
-
-
-@presets
-@settings(max_examples=10)
-@given(st.integers(0, 1000), st.permutations(range(4)))
-def test_the_order_of_pairs_changes_no_score(preset, seed, order):
-    model = tiny_let(preset)
-    sentences = random_pairs(seed)
-    reordered = [sentence for number in order for sentence in pair(sentences, number)]
-
-    torch.testing.assert_close(logits(model, reordered), logits(model, sentences)[list(order)], rtol=0, atol=1e-5)
-
-
-@presets
-@pytest.mark.parametrize("senses", [True, False])
-@settings(max_examples=10)
-@given(st.integers(0, 1000))
-def test_other_pairs_in_the_batch_change_no_score(preset, senses, seed):
-    model = tiny_let(preset, senses=senses)
-    sentences = random_pairs(seed, pairs=3, min_length=1, max_length=6)
-
-    alone = torch.cat([logits(model, pair(sentences, number)) for number in range(3)])
-
-    torch.testing.assert_close(logits(model, sentences), alone, rtol=0, atol=1e-5)
 
 
 @presets
@@ -152,16 +125,6 @@ def test_a_character_hears_only_its_own_sentence_before_matching():
                 tokens = model.encode(batch)[0].flatten(0, 1)
             vectors.append(tokens[batch.char_token[: len(first.text)]])
         assert torch.allclose(*vectors, atol=1e-6) == alike
-
-
-@presets
-def test_both_sentences_matter(preset):
-    model = tiny_let(preset)
-    sentences = random_pairs(7, pairs=3)
-    score = logits(model, sentences[:2])
-
-    assert not torch.allclose(score, logits(model, [sentences[0], sentences[3]]), atol=1e-6)
-    assert not torch.allclose(score, logits(model, [sentences[2], sentences[1]]), atol=1e-6)
 
 
 @presets
@@ -265,22 +228,6 @@ def test_an_unknown_character_is_all_that_is_left_of_a_rare_one():
 # Loss and gradients
 
 
-@presets
-def test_the_loss_is_binary_cross_entropy(preset):
-    model = tiny_let(preset)
-    labels = [1, 0, 0, 1]
-    batch = batch_for(model, random_pairs(0), labels)
-
-    out = model(batch)
-
-    p = torch.sigmoid(out.logits.double())
-    y = torch.tensor(labels, dtype=torch.float64)
-    expected = -(y * p.log() + (1 - y) * (1 - p).log()).mean()
-    torch.testing.assert_close(out.loss.double(), expected, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(model(replace(batch, labels=None), labels=batch.labels).loss, out.loss)
-    assert model(replace(batch, labels=None)).loss is None
-
-
 def test_two_logits_are_trained_by_their_cross_entropy():
     model = tiny_let("reference")
     batch = batch_for(model, random_pairs(0), [1, 0, 0, 1])
@@ -315,7 +262,7 @@ def test_known_sememe_vectors_stay_unless_they_are_to_be_trained():
     assert "senses.sememes.known" in dict(tiny_let(trainable_sememe_vectors=True).named_parameters())
 
 
-# Dropout, seeds, files
+# Dropout and seeds
 
 
 @presets
@@ -346,24 +293,6 @@ def test_a_seed_decides_weights_and_training(preset):
 
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert not torch.equal(one["matching.compare.weight"], other["matching.compare.weight"])
-
-
-@presets
-@pytest.mark.parametrize("senses", [True, False])
-def test_a_saved_model_scores_the_same(tmp_path, preset, senses):
-    model = tiny_let(preset, senses=senses, lexicon_hash="abc")
-    sentences = random_pairs(0)
-
-    model.save_pretrained(tmp_path)
-    loaded = LET.from_pretrained(tmp_path, local_files_only=True)
-
-    assert {file.name for file in tmp_path.iterdir()} >= {"config.json", "model.safetensors"}
-    assert not any(file.suffix in {".bin", ".pkl", ".pt"} for file in tmp_path.iterdir())
-    assert not loaded.training
-    assert loaded.config.to_json_string() == model.config.to_json_string()
-    assert torch.equal(logits(loaded, sentences), logits(model, sentences))
-    state = loaded.state_dict()
-    assert all(torch.equal(state[name], value) for name, value in model.state_dict().items())
 
 
 def test_making_a_model_again_from_its_configuration_gives_the_same_parameters():

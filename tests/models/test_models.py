@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,20 @@ from hypothesis import strategies as st
 
 import letgraph
 from letgraph.data.collate import Collator
-from letgraph.models import MODELS, EncoderModel
+from letgraph.models import MODELS, PRESETS, EncoderModel
 from letgraph.text.features import featurise
 from letgraph.text.lexicon import load_lexicon
 from letgraph.text.segment import load_segmenter
 from letgraph.text.vocabulary import CharVocabulary
-from tests.helpers import Sentence, batch_for, random_pairs, tiny_model
+from tests.helpers import Sentence, batch_for, random_pairs, tiny_let, tiny_model
 
-every = pytest.mark.parametrize("kind", sorted(MODELS))
 BASELINES = sorted(name for name, model in MODELS.items() if not issubclass(model, EncoderModel))
+CASES = {
+    **{kind: partial(tiny_model, kind) for kind in sorted(set(MODELS) - {"let"})},
+    **{f"let-{preset}": partial(tiny_let, preset) for preset in PRESETS},
+    **{f"let-{preset}-no-senses": partial(tiny_let, preset, senses=False) for preset in PRESETS},
+}
+every = pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in sorted(CASES.items())])
 baselines = pytest.mark.parametrize("kind", BASELINES)
 
 
@@ -33,8 +39,8 @@ def logits(model, sentences):
 @every
 @settings(max_examples=8)
 @given(st.integers(0, 1000), st.permutations(range(4)))
-def test_the_order_of_pairs_changes_no_score(kind, seed, order):
-    model = tiny_model(kind)
+def test_the_order_of_pairs_changes_no_score(make, seed, order):
+    model = make()
     sentences = random_pairs(seed)
     reordered = [sentence for number in order for sentence in sentences[2 * number : 2 * number + 2]]
 
@@ -44,8 +50,8 @@ def test_the_order_of_pairs_changes_no_score(kind, seed, order):
 @every
 @settings(max_examples=8)
 @given(st.integers(0, 1000))
-def test_other_pairs_in_the_batch_change_no_score(kind, seed):
-    model = tiny_model(kind)
+def test_other_pairs_in_the_batch_change_no_score(make, seed):
+    model = make()
     sentences = random_pairs(seed, pairs=3, min_length=1, max_length=6)
 
     alone = torch.cat([logits(model, sentences[2 * number : 2 * number + 2]) for number in range(3)])
@@ -54,8 +60,8 @@ def test_other_pairs_in_the_batch_change_no_score(kind, seed):
 
 
 @every
-def test_both_sentences_matter(kind):
-    model = tiny_model(kind)
+def test_both_sentences_matter(make):
+    model = make()
     sentences = random_pairs(7, pairs=3)
     score = logits(model, sentences[:2])
 
@@ -74,6 +80,15 @@ def test_no_score_of_a_baseline_depends_on_senses_and_its_graph_has_none(kind):
 
 
 @baselines
+def test_the_batch_of_a_baseline_has_no_edges_since_it_reads_none(kind):
+    batch, of_let = (batch_for(tiny_model(name), random_pairs(1)) for name in (kind, "let"))
+
+    assert batch.edges == {} and batch.graph.num_edges() == 0
+    assert len(of_let.edges) == len(of_let.graph.etypes) == 7 and of_let.graph.num_edges() > 0
+    assert batch.graph.batch_size == of_let.graph.batch_size == 4
+
+
+@baselines
 def test_words_matter_to_the_models_that_read_them_and_to_no_other(kind):
     model = tiny_model(kind)
     sentences = random_pairs(3)
@@ -85,8 +100,8 @@ def test_words_matter_to_the_models_that_read_them_and_to_no_other(kind):
 
 
 @every
-def test_the_loss_is_binary_cross_entropy(kind):
-    model = tiny_model(kind)
+def test_the_loss_is_binary_cross_entropy(make):
+    model = make()
     labels = [1, 0, 0, 1]
     batch = batch_for(model, random_pairs(0), labels)
 
@@ -110,29 +125,31 @@ def test_a_gradient_reaches_every_parameter(kind):
 
 
 @every
-def test_dropout_is_for_training_only(kind):
-    model = tiny_model(kind, dropout=0.5)
+def test_dropout_is_for_training_only(make):
+    model = make(dropout=0.5)
     batch = batch_for(model, random_pairs(0))
 
     with torch.no_grad():
         assert torch.equal(model(batch).logits, model(batch).logits)
-        torch.testing.assert_close(model(batch).logits, tiny_model(kind, dropout=0.0).train()(batch).logits)
+        torch.testing.assert_close(model(batch).logits, make(dropout=0.0).train()(batch).logits)
         model.train()
         assert not torch.equal(model(batch).logits, model(batch).logits)
 
 
 @every
-def test_a_saved_model_scores_the_same(tmp_path, kind):
-    model = tiny_model(kind)
+def test_a_saved_model_scores_the_same(tmp_path, make):
+    model = make()
     sentences = random_pairs(0)
 
     model.save_pretrained(tmp_path)
-    loaded = MODELS[kind].from_pretrained(tmp_path, local_files_only=True)
+    loaded = type(model).from_pretrained(tmp_path, local_files_only=True)
 
     assert {file.name for file in tmp_path.iterdir()} == {"config.json", "model.safetensors"}
     assert not loaded.training
     assert loaded.config.to_json_string() == model.config.to_json_string()
     assert torch.equal(logits(loaded, sentences), logits(model, sentences))
+    state = loaded.state_dict()
+    assert all(torch.equal(state[name], value) for name, value in model.state_dict().items())
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-TAB, ENTER, ESCAPE = "\ue004", "\ue007", "\ue00c"  # as WebDriver writes them
+TAB, ENTER, ESCAPE, RIGHT, DOWN = "\ue004", "\ue007", "\ue00c", "\ue014", "\ue015"  # as WebDriver writes them
 MISSING = "no Chromium with its driver; on Debian: apt-get install chromium chromium-driver"
 
 

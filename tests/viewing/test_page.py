@@ -14,7 +14,7 @@ from letgraph.text.segment import load_segmenter
 from letgraph.viewing.page import page, page_data
 from letgraph.viewing.view import look, look_by_segmenter
 from tests.tiny import tiny_checkpoint
-from tests.viewing.browser import ENTER, ESCAPE, TAB, browser, console, press
+from tests.viewing.browser import DOWN, ENTER, ESCAPE, RIGHT, TAB, browser, console, press
 from tests.viewing.test_view import BRIDGE, LEXICON
 
 HOSTILE = "</script><script>document.title='x'</script><img src=x onerror=document.title='x'>"
@@ -48,7 +48,7 @@ def test_data_of_a_model_has_weights_that_sum_to_one():
             assert sum(sense["weights"][layer] for sense in word["senses"]) == pytest.approx(1, abs=1e-3)
     for side, table in enumerate(data["cross"]):
         assert len(table) == len(data["texts"][side])
-        assert all(sum(row) == pytest.approx(1, abs=1e-2) for row in table)
+        assert all(sum(row) == pytest.approx(10_000, abs=5) for row in table)
     assert len(data["matched"]) == sum(view.matched()) / 2
     assert schema.CROSS in view.attention
 
@@ -152,3 +152,36 @@ def test_a_narrow_window_needs_no_sideways_scrolling_of_the_page(trained, tmp_pa
         assert driver.execute_script("return document.documentElement.scrollWidth") <= 360
         background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
         assert (background == "rgb(255, 255, 255)") != dark
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_longest_sentences_stay_usable(tmp_path, dark):
+    """Lines are wrapped, the map is an image of which each cell can be asked, and the page a small file."""
+    checkpoint = tiny_checkpoint()
+    longest = [(text * 64)[:254] for text in ("花呗怎么还款", "我的银行卡丢了")]
+    content = page(look_by_segmenter(*longest, [load_segmenter("jieba")], None, checkpoint))
+    assert len(content) < 2_000_000
+    (data,) = json.loads(re.findall(r'id="data">(.*?)</script>', content.decode(), re.DOTALL)[0])["views"]
+    with browser(360, 740, dark) as driver:
+        opened(driver, content, tmp_path)
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= 360
+        assert driver.execute_script("return document.querySelectorAll('*').length") < 5000
+        word(driver, "怎么").click()
+        panel, screen = driver.execute_script(
+            "return [document.querySelector('.detail').getBoundingClientRect().toJSON(), innerHeight]"
+        )
+        assert 0 <= panel["top"] < panel["bottom"] <= screen + 1, "what a word shows is in sight of the word"
+        canvas, told = (driver.find_elements("css selector", name)[0] for name in ("canvas", ".told"))
+        for _ in range(2):
+            canvas.send_keys(DOWN)
+        canvas.send_keys(RIGHT)
+        expected = f"takes {data['cross'][0][1][1] / 100:.2f} % from"
+        assert expected in told.text
+        assert [mark.text for mark in told.find_elements("tag name", "mark")] == [longest[0][1], longest[1][1]]
+        assert console(driver) == []
+        pixels = driver.execute_script(
+            "const c = arguments[0]; return [...new Set(new Uint32Array("
+            "c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer))].length",
+            canvas,
+        )
+        assert pixels > 2

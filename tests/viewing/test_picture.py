@@ -13,6 +13,7 @@ from letgraph.viewing.fonts import families_for
 from letgraph.viewing.picture import _fit, save_picture
 from letgraph.viewing.view import look
 from tests.tiny import tiny_checkpoint
+from tests.viewing.test_page import Whole
 from tests.viewing.test_view import BRIDGE, LEXICON
 
 font_manager = pytest.importorskip("matplotlib.font_manager", reason="matplotlib is not installed")
@@ -79,13 +80,26 @@ def test_without_a_font_a_png_is_refused_and_an_svg_written(view, tmp_path, no_c
     assert "桥" in svg_texts(tmp_path / "pair.svg")
 
 
-def test_other_suffixes_and_endless_sentences_are_refused(view, tmp_path):
+def test_other_suffixes_and_endless_words_are_refused(view, tmp_path):
     with pytest.raises(LetgraphError, match=r"no picture format .jpg; .png or .svg"):
         save_picture(view, tmp_path / "pair.jpg")
-    long = look("还" * 200, "还款", [load_segmenter("jieba")])
+    endless = look("还" * 200, "还款", [Whole()])
     with pytest.raises(LetgraphError, match=r"of 200 and 2 characters are too long for a picture; write .html"):
-        save_picture(long, tmp_path / "long.svg", dpi=400)
+        save_picture(endless, tmp_path / "long.svg", dpi=400)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_long_sentences_are_wrapped_and_their_map_is_an_image(tmp_path):
+    longest = [(text * 64)[:254] for text in ("花呗怎么还款", "我的银行卡丢了")]
+    save_picture(look(*longest, [load_segmenter("jieba")], None, tiny_checkpoint()), tmp_path / "pair.svg")
+    root = ET.parse(tmp_path / "pair.svg").getroot()
+    assert float(root.get("width").removesuffix("pt")) / 72 < 34, "inches"
+    assert (tmp_path / "pair.svg").stat().st_size < 4_000_000
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}image"))) == 2
+    texts = svg_texts(tmp_path / "pair.svg")
+    assert texts.count("a") == texts.count("b") == 1
+    for text in longest:
+        assert all(texts.count(char) >= text.count(char) for char in set(text))
 
 
 def test_text_is_cut_where_it_would_leave_its_box():

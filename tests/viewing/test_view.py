@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from letgraph.matcher import Matcher
 from letgraph.nn.attention_record import record_attention
 from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import load_segmenter
-from letgraph.viewing.view import look, view_of
+from letgraph.viewing.view import look, look_by_segmenter, view_of
 from tests.helpers import batch_for, random_pairs, tiny_let
 from tests.tiny import tiny_checkpoint
 
@@ -124,3 +126,14 @@ def test_what_cannot_be_looked_at_is_said():
         look("还款", " \n", BRIDGE)
     with pytest.raises(IndexError):
         view_of(batch_for(tiny_let(), random_pairs(1, pairs=2)), 2)
+
+
+def test_a_pair_too_long_for_the_encoder_is_cut_off_once_and_said(capsys):
+    checkpoint = tiny_checkpoint()
+    checkpoint = replace(checkpoint, preparation=replace(checkpoint.preparation, max_tokens=10))
+    pair = "花呗怎么还款", "怎么还花呗"
+    views = look_by_segmenter(*pair, [load_segmenter("jieba"), load_segmenter("thulac")], None, checkpoint)
+    assert capsys.readouterr().err.count("4 characters at the ends of sentences were cut off") == 1
+    assert {view.texts for view in views.values()} == {("花呗怎么", "怎么还")}
+    look(pair[0][:4], pair[1][:3], [load_segmenter("jieba")], None, checkpoint)
+    assert capsys.readouterr().err == ""

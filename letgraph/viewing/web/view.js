@@ -13,6 +13,9 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+let repaints = [];  // what an image does when the colours change
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaints.forEach((paint) => paint()));
+
 const percent = (weight) => (100 * weight).toFixed(0);
 
 function weighted(element, weight) {
@@ -22,6 +25,7 @@ function weighted(element, weight) {
 
 function draw(views, chosen = 0) {
   const view = views[chosen];
+  repaints = [];
   const detail = make("section", { class: "detail", "aria-live": "polite", "aria-label": "The chosen word" });
   const sentences = make("div", {});
   const buttons = view.words.map((word) => wordButton(word));
@@ -98,25 +102,31 @@ function rows(words) {
   return { row, count: taken.length };
 }
 
+// A sentence is wrapped between its stretches, which no word crosses.
 function sentence(view, text, side, buttons) {
-  const indices = [...view.words.keys()].filter((index) => view.words[index].side === side);
-  const { row, count } = rows(indices.map((index) => view.words[index]));
-  const grid = make("div", { class: "lattice", role: "group", "aria-label": `Words of sentence ${"ab"[side]}: ${text}` });
   const chars = Array.from(text);
-  grid.style.gridTemplateColumns = `repeat(${chars.length}, var(--cell))`;
-  indices.forEach((index, place) => {
-    const word = view.words[index];
-    buttons[index].style.gridColumn = `${word.start + 1} / ${word.end + 1}`;
-    buttons[index].style.gridRow = count - row[place];
-    grid.append(buttons[index]);
+  const indices = [...view.words.keys()].filter((index) => view.words[index].side === side);
+  const parts = view.stretches[side].map(([start, end]) => {
+    const inside = indices.filter((index) => view.words[index].start >= start && view.words[index].end <= end);
+    const { row, count } = rows(inside.map((index) => view.words[index]));
+    const grid = make("div", { class: "stretch" });
+    grid.style.gridTemplateColumns = `repeat(${end - start}, var(--cell))`;
+    inside.forEach((index, place) => {
+      const word = view.words[index];
+      buttons[index].style.gridColumn = `${word.start - start + 1} / ${word.end - start + 1}`;
+      buttons[index].style.gridRow = count - row[place];
+      grid.append(buttons[index]);
+    });
+    chars.slice(start, end).forEach((char, place) => {
+      const cell = make("div", { class: "char", lang: "zh", "aria-hidden": "true" }, char);
+      cell.style.gridColumn = place + 1;
+      cell.style.gridRow = count + 1;
+      grid.append(cell);
+    });
+    return grid;
   });
-  chars.forEach((char, place) => {
-    const cell = make("div", { class: "char", lang: "zh", "aria-hidden": "true" }, char);
-    cell.style.gridColumn = place + 1;
-    cell.style.gridRow = count + 1;
-    grid.append(cell);
-  });
-  return [make("h2", {}, `Sentence ${"ab"[side]}`), make("div", { class: "scroll" }, grid)];
+  const group = { class: "lattice", role: "group", "aria-label": `Words of sentence ${"ab"[side]}: ${text}` };
+  return [make("h2", {}, `Sentence ${"ab"[side]}`), make("div", group, ...parts)];
 }
 
 function selection(view, buttons, detail) {
@@ -169,32 +179,106 @@ function describe(view, word) {
   return [...parts, make("table", { class: "senses" }, make("thead", {}, head), make("tbody", {}, ...body))];
 }
 
+const MOST_CELLS = 1600;  // of a map that is a table; a larger one is an image
+
 function heatMaps(view) {
-  const matched = new Set(view.matched.map(([a, b]) => `${a} ${b}`));
   const maps = [0, 1].map((side) => {
-    const [own, other] = [Array.from(view.texts[side]), Array.from(view.texts[1 - side])];
-    const head = make("tr", {}, make("td"), ...other.map((char) => make("th", { scope: "col", lang: "zh" }, char)));
-    head.firstChild.style.setProperty("background", "none");
-    const body = own.map((char, i) => make("tr", {}, make("th", { scope: "row", lang: "zh" }, char),
-      ...other.map((read, j) => {
-        const weight = view.cross[side][i][j];
-        const classes = [
-          ...(weight > 0.5 ? ["strong"] : []),
-          ...(matched.has(side ? `${j} ${i}` : `${i} ${j}`) ? ["matched"] : []),
-        ];
-        const title = `${char} takes ${percent(weight)} % from ${read}`;
-        return weighted(make("td", { class: classes.join(" "), title }, percent(weight)), weight);
-      })));
-    const names = ["ab"[side], "ba"[side]];
-    const table = make("table", { class: "heat" }, make("caption", {}, `${names[0]} reads ${names[1]}`),
-      make("thead", {}, head), make("tbody", {}, ...body));
-    return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${names[0]} reads ${names[1]}` },
-      table);
+    const map = {
+      own: Array.from(view.texts[side]), other: Array.from(view.texts[1 - side]),
+      weight: (i, j) => view.cross[side][i][j] / 10000,
+      matched: view.matched.map(([a, b]) => side ? [b, a] : [a, b]),
+      name: side ? "b reads a" : "a reads b",
+    };
+    return map.own.length * map.other.length > MOST_CELLS ? imageMap(map) : tableMap(map);
   });
   return [
     make("h2", {}, "What each character (row) takes from those of the other sentence, in percent"),
     make("p", { class: "faint" }, "Framed: each of the two has the greatest weight for the other."),
     make("div", { class: "maps" }, ...maps),
+  ];
+}
+
+function tableMap({ own, other, weight, matched, name }) {
+  const framed = new Set(matched.map(([i, j]) => `${i} ${j}`));
+  const head = make("tr", {}, make("td"), ...other.map((char) => make("th", { scope: "col", lang: "zh" }, char)));
+  head.firstChild.style.setProperty("background", "none");
+  const body = own.map((char, i) => make("tr", {}, make("th", { scope: "row", lang: "zh" }, char),
+    ...other.map((read, j) => {
+      const title = `${char} takes ${percent(weight(i, j))} % from ${read}`;
+      const cell = make("td", { class: framed.has(`${i} ${j}`) && "matched", title }, percent(weight(i, j)));
+      return weighted(cell, weight(i, j));
+    })));
+  const table = make("table", { class: "heat" }, make("caption", {}, name),
+    make("thead", {}, head), make("tbody", {}, ...body));
+  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, table);
+}
+
+// Tens of thousands of cells would be as many elements: they are one image, and the cell pointed at is told in words.
+function imageMap({ own, other, weight, matched, name }) {
+  const size = 5;
+  const canvas = make("canvas", {
+    width: size * other.length, height: size * own.length, tabindex: 0, role: "img",
+    "aria-label": `${name}, ${own.length} rows and ${other.length} columns; arrow keys tell cell after cell`,
+  });
+  let greatest = 0;
+  own.forEach((_, i) => other.forEach((_, j) => { greatest = Math.max(greatest, weight(i, j)); }));
+  const told = make("p", { class: "told", "aria-live": "polite" }, "Point at a cell, or take the arrow keys.");
+  let [row, column] = [-1, -1];
+
+  function paint() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (property) => style.getPropertyValue(property);
+    const pen = canvas.getContext("2d", { willReadFrequently: true });
+    pen.globalAlpha = 1;
+    pen.fillStyle = colour("--box");
+    pen.fillRect(0, 0, canvas.width, canvas.height);
+    pen.fillStyle = colour("--accent");
+    own.forEach((_, i) => other.forEach((_, j) => {
+      pen.globalAlpha = greatest && weight(i, j) / greatest;
+      pen.fillRect(size * j, size * i, size, size);
+    }));
+    pen.globalAlpha = 1;
+    pen.strokeStyle = colour("--ink");
+    matched.forEach(([i, j]) => pen.strokeRect(size * j + .5, size * i + .5, size - 1, size - 1));
+  }
+
+  let clean = null;  // the image without the cross of lines
+  function tell(i, j) {
+    [row, column] = [Math.min(Math.max(i, 0), own.length - 1), Math.min(Math.max(j, 0), other.length - 1)];
+    const pen = canvas.getContext("2d", { willReadFrequently: true });
+    if (clean) pen.putImageData(clean, 0, 0);
+    clean = pen.getImageData(0, 0, canvas.width, canvas.height);
+    pen.globalAlpha = 1;
+    pen.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink");
+    pen.strokeRect(-1, size * row - .5, canvas.width + 2, size + 1);
+    pen.strokeRect(size * column - .5, -1, size + 1, canvas.height + 2);
+    const framed = matched.some(([a, b]) => a === row && b === column) ? ", framed" : "";
+    told.replaceChildren(...around(own, row), ` takes ${(100 * weight(row, column)).toFixed(2)} % from `,
+      ...around(other, column), framed);
+  }
+  for (const kind of ["pointermove", "pointerdown"]) {
+    canvas.addEventListener(kind, (event) => tell(Math.floor(event.offsetY / size), Math.floor(event.offsetX / size)));
+  }
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  canvas.addEventListener("keydown", (event) => {
+    const step = steps[event.key];
+    if (!step) return;
+    event.preventDefault();
+    tell(row < 0 ? 0 : row + step[0], column < 0 ? 0 : column + step[1]);
+  });
+  repaints.push(() => { clean = null; paint(); });
+  paint();
+  return make("div", {}, make("p", { class: "faint" }, `${name}; darkest: ${percent(greatest)} %`),
+    make("div", { class: "scroll" }, canvas), told);
+}
+
+// A character among its neighbours.
+function around(chars, place) {
+  const [from, to] = [Math.max(place - 4, 0), place + 5];
+  return [
+    make("span", { lang: "zh" }, (from ? "…" : "") + chars.slice(from, place).join("")),
+    make("mark", { lang: "zh" }, chars[place]),
+    make("span", { lang: "zh" }, chars.slice(place + 1, to).join("") + (to < chars.length ? "…" : "")),
   ];
 }
 

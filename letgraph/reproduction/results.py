@@ -1,0 +1,199 @@
+"""A finished run as far as tables need it: its settings, its metrics, and which pairs it got right.
+
+It is read from a run's own folder or from a kept one, which `keep` writes and which is small:
+
+KEPT/settings.json   without what is of one machine alone: folders, processes
+KEPT/metrics.json    as the run wrote it
+KEPT/correct.json    by split: pairs, hash of the labels, and a bit a pair, as hexadecimal digits: 1 where it was right
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from letgraph.checkpoint import read_json
+from letgraph.data.corpora import KNOWN
+from letgraph.errors import DataError, LetgraphError
+from letgraph.output import whole_file
+from letgraph.run import REPEATABLE
+from letgraph.scores import read_scores, scores_path
+from letgraph.settings import parse_settings, recipes
+
+SPLITS = ("test", "dev")
+"""What tables show, the first that there is."""
+
+FILES = ("hownet", "sememe_vectors", "embeddings", "encoder")
+"""Settings that name a file or folder: of these the last part of the name counts, wherever it lies."""
+
+_MEND = "give a finished run's folder, or keep it again"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``correct`` (pairs,): which pairs of a split were right; ``labels``: their `SplitScores.labels_hash`."""
+
+    correct: NDArray[np.bool_]
+    labels: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """``settings`` as `portable` gives them; ``outcomes`` by split, none for a run that has kept no scores."""
+
+    folder: Path
+    settings: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+    outcomes: Mapping[str, Outcome]
+
+    @property
+    def seed(self) -> int:
+        return int(self.settings["seed"])
+
+    @property
+    def dataset(self) -> str:
+        return str(self.settings["dataset"])
+
+
+def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's settings without those that change no result, and with names in place of paths."""
+    values = {name: value for name, value in settings.items() if name not in REPEATABLE}
+    for name in FILES:
+        if values.get(name):
+            values[name] = Path(values[name]).name
+    dataset = str(values["dataset"])
+    if dataset not in KNOWN and not dataset.startswith("hf:"):
+        name = Path(dataset).resolve().name
+        values["dataset"] = f"./{name}" if name in KNOWN else name
+    return {"model": "let"} | values  # earlier versions had no other model
+
+
+def differences(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Where `portable` settings are not the defaults of their corpus and model; without corpus, model and seed."""
+    encoder = settings.get("encoder")
+    defaults = _defaults(str(settings["dataset"]), str(settings["model"]), encoder)
+    return {
+        name: settings[name]
+        for name, default in defaults.items()
+        if name in settings and settings[name] != default and name not in ("dataset", "model", "seed")
+    } | ({"encoder": encoder} if encoder else {})
+
+
+def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Equal for runs that would be the same; a setting that an earlier version had not yet counts as not set."""
+    return {name: settings[name] for name in ("dataset", "model", "seed")} | differences(settings)
+
+
+def recipe_of(dataset: str, model: str, encoder: str) -> list[str]:
+    """``--config NAME`` where a recipe says how a model is trained on an encoder of this name, else nothing."""
+    names = {("let", "bert-base-chinese"): "let-bert"} | {("bert", hub): row for hub, row in BERT_RECIPES.items()}
+    recipe = f"{dataset}-{names.get((model, encoder))}"
+    return ["--config", recipe] if recipe in recipes() else []
+
+
+BERT_RECIPES = {
+    "bert-base-chinese": "bert",
+    "chinese-bert-wwm": "bert-wwm",
+    "chinese-bert-wwm-ext": "bert-wwm-ext",
+    "ernie-1.0-base-zh": "ernie",
+}
+"""Recipes by the last part of their encoder's name on the hub."""
+
+
+@cache
+def _defaults(dataset: str, model: str, encoder: str | None) -> dict[str, Any]:
+    more = [*recipe_of(dataset, model, encoder), "--encoder", encoder] if encoder else []
+    return portable(parse_settings(["--dataset", dataset, "--model", model, *more]).to_dict())
+
+
+def run_name(settings: Mapping[str, Any]) -> str:
+    """A folder name that says what is special about a run, such as ``bq-let-jieba-no-senses-limit30000-seed1``."""
+    parts = [str(settings["dataset"]), str(settings["model"])]
+    for name, value in differences(settings).items():
+        if name == "set":
+            parts += sorted(value)
+        elif isinstance(value, bool):
+            parts.append(name if value else f"no-{name}")
+        else:
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            parts.append(text if name in ("segmenter", "encoder", "preset") else f"{name}{text}")
+    return re.sub(r"[^\w.=+-]", "_", "-".join([*parts, f"seed{settings['seed']}"]))
+
+
+def read_result(folder: Path) -> Result:
+    """A finished run from its own folder or a kept one. Raises `LetgraphError`."""
+    if not (folder / "metrics.json").is_file():
+        raise LetgraphError(f"{folder} holds no finished run (no metrics.json)")
+    metrics, settings = read_json(folder / "metrics.json", _MEND), read_json(folder / "settings.json", _MEND)
+    if not isinstance(settings.get("dataset"), str) or not isinstance(settings.get("seed"), int):
+        raise DataError(folder / "settings.json", None, "no settings of a run", _MEND)
+    return Result(folder, portable(settings), metrics, _outcomes(folder, metrics))
+
+
+def find_results(folder: Path) -> list[Result]:
+    """The finished runs in ``folder``, which may be one itself. Raises `LetgraphError` where one is damaged."""
+    places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())] if folder.is_dir() else []
+    return [read_result(place) for place in places if (place / "metrics.json").is_file()]
+
+
+def keep(results: Iterable[Result], folder: Path) -> list[Path]:
+    """Write the small files of each run into ``folder``/NAME; returns these folders."""
+    kept = []
+    for result in results:
+        place = folder / run_name(result.settings)
+        place.mkdir(parents=True, exist_ok=True)
+        correct = {
+            split: {
+                "n": len(outcome.correct),
+                "labels": outcome.labels,
+                "correct": np.packbits(outcome.correct).tobytes().hex(),
+            }
+            for split, outcome in result.outcomes.items()
+        }
+        _write(place / "settings.json", result.settings)
+        _write(place / "correct.json", correct)
+        _write(place / "metrics.json", result.metrics)  # last: it says that all is there
+        kept.append(place)
+    return kept
+
+
+def _outcomes(folder: Path, metrics: Mapping[str, Any]) -> dict[str, Outcome]:
+    kept = folder / "correct.json"
+    if kept.is_file():
+        try:
+            return {split: _unpack(**values) for split, values in read_json(kept, _MEND).items()}
+        except (TypeError, ValueError) as error:
+            raise DataError(kept, None, f"not what keep writes ({error})", _MEND) from None
+    outcomes = {}
+    for split in SPLITS:
+        if split in metrics and scores_path(folder, split).is_file():
+            scores = read_scores(folder, split)
+            if len(scores.labels) != metrics[split]["n"]:
+                raise DataError(
+                    scores_path(folder, split),
+                    None,
+                    f"{len(scores.labels)} scores of {metrics[split]['n']} pairs",
+                    "remove it and run letgraph.train with the run's settings and --resume auto, which scores again",
+                )
+            outcomes[split] = Outcome(scores.correct, scores.labels_hash)
+    return outcomes
+
+
+def _unpack(n: int, labels: str, correct: str) -> Outcome:
+    bits = np.unpackbits(np.frombuffer(bytes.fromhex(correct), np.uint8)).astype(np.bool_)
+    if len(bits) != -(-n // 8) * 8:
+        raise ValueError(f"{len(bits)} bits for {n} pairs")
+    return Outcome(bits[:n], labels)
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    with whole_file(path) as stream:
+        stream.write((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())

@@ -1,0 +1,124 @@
+"""From finished runs to a table: which runs belong to which row, their means, and the comparisons of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from letgraph.errors import LetgraphError
+from letgraph.reproduction.comparisons import Comparison, compare
+from letgraph.reproduction.results import FILES, SPLITS, Result, differences
+from letgraph.reproduction.rows import ABLATIONS, Claim, Row, TableRows
+
+
+@dataclass(frozen=True)
+class Family:
+    """What all runs of a section share: the corpus, and the settings (name, value as text) that are neither defaults
+    nor the table's own."""
+
+    dataset: str
+    others: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def title(self) -> str:
+        parts = [f"first {int(value):,} pairs" if name == "limit" else f"{name}={value}" for name, value in self.others]
+        return ", ".join([self.dataset, *parts])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Over the seeds of a row on one split, in percent: ``mean`` and sample standard deviation ``deviation`` (None for
+    one seed) by metric: accuracy, f1, and accuracy_not_in_train where all runs have it."""
+
+    split: str
+    seeds: tuple[int, ...]
+    mean: Mapping[str, float]
+    deviation: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table on one corpus: ``summaries`` in the order of the table's rows, None where a row has no run."""
+
+    table: TableRows
+    family: Family
+    summaries: Sequence[Summary | None]
+    comparisons: Sequence[tuple[Claim, Comparison]]
+
+
+def sort_out(table: TableRows, result: Result) -> tuple[Family, Row] | None:
+    """Where in a table a run belongs; None: nowhere."""
+    special = {"model": result.settings["model"]} | differences(result.settings)
+    own = {name: special.pop(name) for name in table.varies if name in special}
+    row = next((row for row in table.rows if dict(row.settings) == own), None)
+    if row is None or any(name in special for name in ABLATIONS) or (table.needs and table.needs not in special):
+        return None
+    return family_of(result.dataset, special), row
+
+
+def family_of(dataset: str, special: Mapping[str, Any]) -> Family:
+    """The family of a corpus and `differences`. Which file of senses it was does not part a family: baselines read
+    none."""
+    values = {name: value for name, value in special.items() if name not in ("hownet", "sememe_vectors")}
+    return Family(dataset, tuple(sorted((name, _text(value)) for name, value in values.items())))
+
+
+def _text(value: Any) -> str:
+    return " ".join(sorted(map(str, value))) if isinstance(value, list) else str(value)
+
+
+def build_sections(table: TableRows, results: Iterable[Result]) -> dict[Family, Section]:
+    """All sections that the runs give, by family. Raises `LetgraphError` where two runs are the same row and seed."""
+    found: dict[Family, dict[str, dict[int, Result]]] = {}
+    for result in results:
+        if (place := sort_out(table, result)) is None:
+            continue
+        family, row = place
+        runs = found.setdefault(family, {}).setdefault(row.name, {})
+        if result.seed in runs:
+            raise LetgraphError(
+                f"{runs[result.seed].folder} and {result.folder} are both {row.title!r} of {table.name} on "
+                f"{family.title}, seed {result.seed}{_files(runs[result.seed], result)}; move one of them away"
+            )
+        runs[result.seed] = result
+    return {family: section_of(table, family, runs) for family, runs in sorted(found.items(), key=lambda it: str(it))}
+
+
+def section_of(table: TableRows, family: Family, runs: Mapping[str, Mapping[int, Result]]) -> Section:
+    """``runs``: by row and seed."""
+    by_row = {name: [of_row[seed] for seed in sorted(of_row)] for name, of_row in runs.items()}
+    compared = ((claim, compare(by_row.get(claim.better, []), by_row.get(claim.worse, []))) for claim in table.claims)
+    return Section(
+        table,
+        family,
+        [summarise(by_row.get(row.name, [])) for row in table.rows],
+        [(claim, comparison) for claim, comparison in compared if comparison is not None],
+    )
+
+
+def summarise(results: Sequence[Result]) -> Summary | None:
+    """Of the runs of a row, on the first of test and dev that any of them has."""
+    for split in SPLITS:
+        scored = [result for result in results if split in result.metrics]
+        if not scored:
+            continue
+        columns = {}
+        for name in ("accuracy", "f1", "accuracy_not_in_train"):
+            values = [result.metrics[split].get(name) for result in scored]
+            if None not in values:
+                columns[name] = 100 * np.array(values, np.float64)
+        return Summary(
+            split,
+            tuple(result.seed for result in scored),
+            {name: float(values.mean()) for name, values in columns.items()},
+            {name: float(values.std(ddof=1)) if len(values) > 1 else None for name, values in columns.items()},
+        )
+    return None
+
+
+def _files(a: Result, b: Result) -> str:
+    differ = [name for name in FILES if a.settings.get(name) != b.settings.get(name)]
+    return f" (they differ in {', '.join(differ)})" if differ else ""
