@@ -7,8 +7,8 @@ from letgraph.errors import run_cli
 
 def main() -> None:
     # Imported here, because the processes that prepare data import this module too and need none of it.
+    from letgraph.arguments import parse_settings
     from letgraph.run import train
-    from letgraph.settings import parse_settings
 
     train(parse_settings())
 

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, BertConfig, ElectraConfig, ElectraModel, XLMRobertaConfig, XLMRobertaModel
 
+from letgraph.arguments import parse_settings
 from letgraph.checkpoint import Checkpoint
 from letgraph.encoders import open_encoder
 from letgraph.errors import LetgraphError
@@ -20,7 +21,6 @@ from letgraph.matcher import Matcher
 from letgraph.nn.encoder import build_encoder, encode, new_encoder
 from letgraph.ragged import Ragged
 from letgraph.run import train
-from letgraph.settings import parse_settings
 from tests.helpers import VOCABULARY, batch_for, random_pairs, tiny_let, tiny_model
 from tests.tiny import PIECES, demo_pieces, save_tiny_encoder
 

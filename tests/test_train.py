@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import letgraph
+from letgraph.arguments import parse_settings
 from letgraph.checkpoint import Checkpoint
 from letgraph.errors import DataError, LetgraphError
 from letgraph.matcher import Matcher
 from letgraph.run import train
 from letgraph.scores import read_scores
-from letgraph.settings import parse_settings
 
 TINY = ["--set", "hidden_size=16", "encoder_size=16", "encoder_layers=1", "encoder_intermediate_size=32"]
 DEMO = ["--dataset", "demo", "--segmenter", "jieba", "--limit", "64", "--batch-size", "16", "--workers", "1"]

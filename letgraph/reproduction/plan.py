@@ -9,6 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from letgraph.arguments import parse_settings
 from letgraph.data.corpora import open_corpus
 from letgraph.errors import LetgraphError
 from letgraph.reproduction.results import (
@@ -23,7 +24,7 @@ from letgraph.reproduction.results import (
 from letgraph.reproduction.rows import ABLATIONS, Row, TableRows
 from letgraph.reproduction.tables import Family, family_of
 from letgraph.run import train
-from letgraph.settings import Settings, parse_settings
+from letgraph.settings import Settings
 
 OURS = ("--seed", "--resume", "--output-dir", "--output_dir")
 

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from letgraph.arguments import parse_settings, recipes
 from letgraph.checkpoint import read_json
 from letgraph.data.corpora import KNOWN
 from letgraph.errors import DataError, LetgraphError
 from letgraph.output import whole_file
 from letgraph.run import REPEATABLE
 from letgraph.scores import read_scores, scores_path
-from letgraph.settings import parse_settings, recipes
 
 SPLITS = ("test", "dev")
 """What tables show, the first that there is."""

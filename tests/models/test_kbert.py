@@ -16,6 +16,7 @@ from transformers import AutoModel
 from transformers import BertConfig as EncoderConfig
 
 import letgraph
+from letgraph.arguments import parse_settings
 from letgraph.checkpoint import Checkpoint
 from letgraph.data.collate import Collator, PairBatch
 from letgraph.errors import LetgraphError
@@ -24,7 +25,6 @@ from letgraph.models.kbert import KBertConfig
 from letgraph.preparation import Preparation
 from letgraph.ragged import Ragged
 from letgraph.run import train
-from letgraph.settings import parse_settings
 from letgraph.text.lexicon import Lexicon, load_lexicon
 from letgraph.text.tokens import Template, Tokens
 from letgraph.text.triples import Triples

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from letgraph.arguments import parse_settings
 from letgraph.scores import SplitScores, write_scores
-from letgraph.settings import parse_settings
 
 LABELS = np.array([1, 0, 1, 0, 1, 0, 1, 0, 1, 0], np.int8)
 

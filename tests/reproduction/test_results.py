@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from letgraph.arguments import parse_settings
 from letgraph.errors import DataError, LetgraphError
 from letgraph.reproduction.results import differences, find_results, identity, keep, portable, read_result, run_name
-from letgraph.settings import parse_settings
 from tests.reproduction.made import LABELS, finished_run
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from letgraph.arguments import parse_settings, recipes
 from letgraph.errors import DataError, LetgraphError
 from letgraph.models import MODELS, PRESETS, EncoderModel
-from letgraph.settings import parse_settings, recipes
 
 
 def parse(*arguments):
