@@ -17,7 +17,7 @@ from letgraph import schema
 from letgraph.blocks import Neighbourhood, NodeBlocks, bucket_by_size, bucket_pairs
 from letgraph.data.cut import cut_pairs
 from letgraph.data.graph import GraphArrays, build_arrays, to_dgl
-from letgraph.data.injection import TokenRows, inject
+from letgraph.data.injection import TokenRows, inject, that_fit
 from letgraph.data.word_path import WordPath
 from letgraph.ragged import Ragged, offsets_of, ranges
 from letgraph.text.features import SentenceTable
@@ -102,7 +102,7 @@ class Collator:
     ``senses``, ``sense_sememes``, ``sememe_context``, ``dummy_sememe``, ``boundary_chars`` and ``edges`` choose the
     graph, see `letgraph.data.graph.build_arrays`; ``word_path`` asks for ``word_of_char``. Pairs of more than
     ``max_tokens`` tokens are cut by `letgraph.data.cut.cut_pairs`, before the first ``max_triples`` of ``triples`` are
-    injected behind each word of the path of fewest words.
+    injected behind each word of the path of fewest words, as long as a pair has no more than ``max_tree`` tokens.
     """
 
     vocabulary: Vocabulary
@@ -117,6 +117,7 @@ class Collator:
     edges: bool = True
     triples: Triples | None = None
     max_triples: int = 0
+    max_tree: int | None = None
 
     def __call__(self, table: SentenceTable, labels: Sequence[int] | NDArray | None = None) -> PairBatch:
         tokens = self.vocabulary.tokens(table.chars)
@@ -161,10 +162,15 @@ class Collator:
         assert self.triples is not None
         sememes = self.triples.of_words(path.senses(table), self.max_triples)
         word = np.repeat(np.arange(len(sememes)), sememes.lengths)
+        branches = self.triples.branches.take(sememes.values)
         char, start = tokens.of_char.offsets[path.sentence], first[path.sentence]
         begin = start + tokens.of_char.values[char + path.start]
         end = start + tokens.of_char.values[char + path.end - 1]
-        return inject(rows, begin[word], end[word], self.triples.branches.take(sememes.values), self.vocabulary.pad)
+        begin, end = begin[word], end[word]
+        if self.max_tree is not None:
+            fits = that_fit(rows, end, branches.lengths, self.max_tree)
+            begin, end, branches = begin[fits], end[fits], branches.take(np.flatnonzero(fits))
+        return inject(rows, begin, end, branches, self.vocabulary.pad)
 
     def _token_rows(self, tokens: Tokens) -> tuple[TokenRows, NDArray[np.int64]]:
         """The tokens of pairs, and where those of each sentence begin (2B,) in the flattened rows."""

@@ -83,6 +83,15 @@ def inject(
     )
 
 
+def that_fit(trunk: TokenRows, last: NDArray[np.int64], sizes: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+    """Which branches, of ``sizes`` tokens behind the trunk's tokens ``last``, to `inject` so that no row has more than
+    ``most`` tokens: of each row those before the first that goes beyond. A trunk is never cut."""
+    row = last // trunk.valid.shape[1]
+    of_row = np.bincount(row, sizes, len(trunk.valid)).astype(np.int64)
+    so_far = np.cumsum(sizes) - offsets_of(of_row)[row]
+    return trunk.valid.sum(1)[row] + so_far <= most
+
+
 def _visible(
     valid: NDArray[np.bool_], number: NDArray, branch: NDArray, first: NDArray, last: NDArray
 ) -> NDArray[np.bool_]:

@@ -11,7 +11,8 @@ from letgraph.models.bert import Bert, BertConfig
 class KBertConfig(BertConfig):
     """Configuration of `KBert`, beside that of `Bert`.
 
-    As in the source: ``max_triples`` 2 of a word; ``predicate``: whether a triple's branch is 包含 and the sememe, or
+    As in the source: ``max_triples`` 2 of a word; ``max_tree`` 256 tokens of a pair with its branches, of which those
+    that would go beyond are left out; ``predicate``: whether a triple's branch is 包含 and the sememe, or
     the sememe alone. Its words are the path of fewest words through the lattice (pkuseg's with HowNet's words added).
     """
 
@@ -20,16 +21,22 @@ class KBertConfig(BertConfig):
     needs_lexicon = True
 
     def __init__(
-        self, max_triples: int = 2, predicate: bool = True, lexicon_hash: str | None = None, **kwargs: Any
+        self,
+        max_triples: int = 2,
+        max_tree: int = 256,
+        predicate: bool = True,
+        lexicon_hash: str | None = None,
+        **kwargs: Any,
     ) -> None:
         if max_triples < 0:
             raise LetgraphError(f"max_triples={max_triples}: it has to be 0 or more")
-        self.max_triples, self.predicate, self.lexicon_hash = max_triples, predicate, lexicon_hash
+        self.max_triples, self.max_tree = max_triples, max_tree
+        self.predicate, self.lexicon_hash = predicate, lexicon_hash
         super().__init__(**kwargs)
 
     @property
     def graph_options(self) -> dict[str, Any]:
-        return {**super().graph_options, "max_triples": self.max_triples}
+        return {**super().graph_options, "max_triples": self.max_triples, "max_tree": self.max_tree}
 
 
 class KBert(Bert):

@@ -82,6 +82,20 @@ def test_the_trunk_is_cut_and_branches_come_on_top():
         assert torch.equal(getattr(cut, name), getattr(shorter, name))
 
 
+@pytest.mark.parametrize(("most", "branches"), [(7, 0), (10, 0), (11, 1), (14, 1), (15, 2), (17, 2), (18, 3), (99, 3)])
+def test_branches_that_go_beyond_the_largest_tree_are_left_out_from_the_first_on(most, branches):
+    """The trunk of the first pair has 8 tokens, its branches 3, 4 and 3; the second pair has room enough."""
+    batch = collate([*PAIR, PAIR[1], PAIR[1]], max_tree=most)
+
+    sizes = [0, 3, 7, 10]
+    assert int(batch.attention_mask[0].sum()) == 8 + sizes[branches]
+    assert int(batch.attention_mask[1].sum()) == 7 + min(2, max(0, (most - 7) // 3)) * 3
+    whole = collate(PAIR)
+    assert batch.input_ids[0, : 3 + sizes[min(branches, 2)]].tolist() == (
+        whole.input_ids[0, : 3 + sizes[min(branches, 2)]].tolist()
+    )
+
+
 def test_what_is_left_of_a_word_has_no_triples():
     assert collate(PAIR, max_tokens=5).input_ids.tolist() == [[CLS, 存, SEP, 利, SEP]]
 
