@@ -42,7 +42,7 @@ from letgraph.processes import Processes, open_processes
 from letgraph.report import TRAIN, print_scores, score_splits
 from letgraph.scores import scores_path
 from letgraph.scoring import binary_metrics, one_class_warning, score_pairs
-from letgraph.settings import ENCODER_MAX_TOKENS, Settings
+from letgraph.settings import ENCODER_MAX_TOKENS, Settings, defaults
 from letgraph.text.segment import resolve
 from letgraph.text.vocabulary import CharVocabulary
 from letgraph.training import PairTrainer, Progress, TensorBoardLog, last_state
@@ -137,7 +137,9 @@ def _claim(settings: Settings, processes: Processes) -> Path:
             raise LetgraphError(
                 f"{folder} holds a run already; go on with it by --resume auto, or name another --output-dir"
             )
-        old, new = {"model": "let"} | json.loads(before.read_text(encoding="utf-8")), settings.to_dict()
+        # A setting that an earlier version had not yet is what it is by default.
+        old = defaults() | json.loads(before.read_text(encoding="utf-8"))
+        new = settings.to_dict()
         changed = [name for name in new if name not in REPEATABLE and old.get(name) != new[name]]
         if changed:
             name = changed[0]

@@ -165,6 +165,11 @@ class Settings:
         return LETConfig.from_preset(self.model.preset, **overrides)
 
 
+def defaults() -> dict[str, Any]:
+    """All settings by name where nobody has said anything."""
+    return {**asdict(DataSettings()), **asdict(ModelSettings()), **asdict(TrainingSettings())}
+
+
 def _foreign(model: str) -> dict[str, str]:
     """The settings that a model does not have, and whose they are."""
     foreign = {} if model == LETConfig.model_type else dict.fromkeys(LET_ONLY, "LET alone")

@@ -170,3 +170,18 @@ def test_a_bad_row_is_named_and_nothing_is_written(row: str, problem: str, cache
 
     metrics = run(tmp_path / "run", cache, *arguments, "--skip-bad-rows")
     assert metrics["train"]["n"] == 3 and math.isfinite(metrics["train"]["loss"])
+
+
+def test_a_run_of_a_version_with_fewer_settings_can_be_gone_on_with(
+    finished: Path, cache: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    del settings["encoder_rate"], settings["freeze_encoder"]
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    again = [*DEMO, "--epochs", "2", "--logging-steps", "2", "--resume", "auto"]
+
+    assert run(folder, cache, *again) == json.loads((finished / "metrics.json").read_text(encoding="utf-8"))
+    with pytest.raises(LetgraphError, match=r"begun with encoder_rate = 0\.1, not 0\.2"):
+        run(folder, cache, *again, "--encoder-rate", "0.2")
