@@ -111,6 +111,17 @@ def test_a_name_that_cannot_be_had_is_told_without_asking_when_offline(monkeypat
         open_encoder("./nowhere/at/all")
 
 
+def test_a_tokenizer_without_offsets_is_refused(folder, monkeypatch):
+    class Slow:
+        is_fast = False
+
+    monkeypatch.setattr("letgraph.encoders.AutoTokenizer.from_pretrained", lambda *_, **__: Slow())
+    with pytest.raises(
+        LetgraphError, match="Slow does not tell where its tokens lie in the text; give an encoder with"
+    ):
+        open_encoder(str(folder))
+
+
 def test_a_tokenizer_with_more_tokens_than_the_weights_have_is_refused(folder, tmp_path):
     copy = save_tiny_encoder(tmp_path / "small", vocab_size=len(PIECES) - 3)
     with pytest.raises(LetgraphError, match=r"its tokenizer has .* tokens and its weights have vectors for"):
