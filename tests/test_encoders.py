@@ -116,9 +116,7 @@ def test_a_tokenizer_without_offsets_is_refused(folder, monkeypatch):
         is_fast = False
 
     monkeypatch.setattr("letgraph.encoders.AutoTokenizer.from_pretrained", lambda *_, **__: Slow())
-    with pytest.raises(
-        LetgraphError, match="Slow does not tell where its tokens lie in the text; give an encoder with"
-    ):
+    with pytest.raises(LetgraphError, match="Slow does not tell where its tokens lie in the text"):
         open_encoder(str(folder))
 
 
