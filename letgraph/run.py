@@ -266,7 +266,9 @@ def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Pat
 
     if training.gradient_checkpointing:
         assert isinstance(model, EncoderModel)
-        model.encoder.gradient_checkpointing_enable({"use_reentrant": False})
+        encoder: Any = model.encoder  # the second is the method's name in earlier releases of transformers 5
+        enable = getattr(encoder, "activation_checkpointing_enable", None) or encoder.gradient_checkpointing_enable
+        enable({"use_reentrant": False})
     encoder_rate = training.encoder_rate if settings.model.encoder else 1.0
     progress = Progress(batch_size, len(splits[TRAIN]), processes.first)
     trainer = PairTrainer(
