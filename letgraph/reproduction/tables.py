@@ -67,7 +67,9 @@ def family_of(dataset: str, special: Mapping[str, Any]) -> Family:
 
 
 def _text(value: Any) -> str:
-    return " ".join(sorted(map(str, value))) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return " ".join(sorted(map(str, value)))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def build_sections(table: TableRows, results: Iterable[Result]) -> dict[Family, Section]:

@@ -83,7 +83,7 @@ def test_settings_that_no_table_varies_make_a_section_of_their_own(tmp_path: Pat
 
     families = sections(tmp_path, "table1")
 
-    small = Family("bq", (("epochs", "2.0"), ("limit", "300")))
+    small = Family("bq", (("epochs", "2"), ("limit", "300")))
     assert set(families) == {Family("bq"), small}
     assert small.title == "bq, epochs=2.0, first 300 pairs"
     assert sum(map(bool, families[small].summaries)) == 2
