@@ -85,7 +85,7 @@ def test_settings_that_no_table_varies_make_a_section_of_their_own(tmp_path: Pat
 
     small = Family("bq", (("epochs", "2"), ("limit", "300")))
     assert set(families) == {Family("bq"), small}
-    assert small.title == "bq, epochs=2.0, first 300 pairs"
+    assert small.title == "bq, epochs=2, first 300 pairs"
     assert sum(map(bool, families[small].summaries)) == 2
     assert sum(map(bool, sections(tmp_path, "gru")[small].summaries)) == 2
 
