@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig,
 from transformers.utils import logging
 
 from letgraph.errors import LetgraphError
-from letgraph.nn.encoder import build_encoder, first_position
+from letgraph.nn.encoder import first_position
 from letgraph.ragged import Ragged
 from letgraph.text.tokenizer import TokenizerVocabulary
 
@@ -157,9 +157,8 @@ def _model(name: str, folder: str) -> tuple[PretrainedConfig, PreTrainedModel, s
     if config.is_encoder_decoder or getattr(config, "is_decoder", False):
         raise LetgraphError(f"encoder {name}: {config.model_type} is no encoder; choose BERT or one of its kind")
     try:
-        build_encoder(config.to_dict(), pooler=False)
         _ = config.hidden_size, config.max_position_embeddings
-    except (KeyError, AttributeError) as error:
+    except AttributeError as error:
         raise LetgraphError(f"encoder {name}: {config.model_type} cannot be used ({error})") from None
     return config, model, set(report["missing_keys"])
 

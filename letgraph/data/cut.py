@@ -11,6 +11,12 @@ from letgraph.text.lattice import forward_reach
 from letgraph.text.tokens import Tokens
 from letgraph.text.vocabulary import Vocabulary
 
+SPECIAL_TOKENS = 3
+"""[CLS], and [SEP] twice: of a vocabulary that is not at hand."""
+
+MOST_TOKENS_OF_A_CHARACTER = 4
+"""Bytes of UTF-8."""
+
 
 def kept_tokens(lengths: NDArray[np.integer], limit: int) -> NDArray[np.int64]:
     """How many of ``lengths`` (2B,) tokens are kept, so that no pair has more than ``limit`` of them.
@@ -38,19 +44,15 @@ def cut_characters(
     if max_tokens is None:
         return 0
     # Tokenizers make a few tokens of a character at most, so that short pairs need not be asked for.
-    long = np.flatnonzero(chars.lengths[a] + chars.lengths[b] > (max_tokens - 3) // MOST_TOKENS_OF_A_CHARACTER)
+    long = np.flatnonzero(
+        chars.lengths[a] + chars.lengths[b] > (max_tokens - SPECIAL_TOKENS) // MOST_TOKENS_OF_A_CHARACTER
+    )
     table = chars.take(np.stack([a[long], b[long]], 1).reshape(-1).astype(np.int64))
-    tokens, specials = (Tokens.one_each(table), 3) if vocabulary is None else _tokens(vocabulary, table)
+    tokens, specials = Tokens.one_each(table), SPECIAL_TOKENS
+    if vocabulary is not None:
+        tokens, specials = vocabulary.tokens(table), len(vocabulary.template)
     kept = tokens.head(kept_tokens(tokens.ids.lengths, max_tokens - specials))
     return int(len(table.values) - len(kept.of_char.values))
-
-
-MOST_TOKENS_OF_A_CHARACTER = 4
-"""Bytes of UTF-8."""
-
-
-def _tokens(vocabulary: Vocabulary, chars: Ragged) -> tuple[Tokens, int]:
-    return vocabulary.tokens(chars), len(vocabulary.template)
 
 
 def cut_pairs(table: SentenceTable, tokens: Tokens, limit: int) -> tuple[SentenceTable, Tokens]:

@@ -94,18 +94,15 @@ def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def recipe_of(dataset: str, model: str, encoder: str) -> list[str]:
     """``--config NAME`` where a recipe says how a model is trained on an encoder of this name, else nothing."""
-    names = {("let", "bert-base-chinese"): "let-bert"} | {("bert", hub): row for hub, row in BERT_RECIPES.items()}
-    recipe = f"{dataset}-{names.get((model, encoder))}"
-    return ["--config", recipe] if recipe in recipes() else []
+    recipe = _recipes().get((dataset, model, encoder))
+    return ["--config", recipe] if recipe else []
 
 
-BERT_RECIPES = {
-    "bert-base-chinese": "bert",
-    "chinese-bert-wwm": "bert-wwm",
-    "chinese-bert-wwm-ext": "bert-wwm-ext",
-    "ernie-1.0-base-zh": "ernie",
-}
-"""Recipes by the last part of their encoder's name on the hub."""
+@cache
+def _recipes() -> dict[tuple[str, str, str], str]:
+    """The package's recipes by corpus, model and the last part of their encoder's name."""
+    settings = {name: portable(parse_settings(["--config", name]).to_dict()) for name in recipes()}
+    return {(it["dataset"], it["model"], it["encoder"]): name for name, it in settings.items()}
 
 
 @cache
