@@ -68,7 +68,7 @@ def main() -> None:
     )
     model = checkpoint.model.train()
     collate = PairCollator(checkpoint.collator, pairs)
-    order = np.array(list(LengthSampler(pair_lengths(pairs), options.batch_size, seed=0)))
+    order = np.array(list(LengthSampler(pair_lengths(pairs, checkpoint.collator), options.batch_size, seed=0)))
     whole = order[: len(order) // options.batch_size * options.batch_size].reshape(-1, options.batch_size)
     batches = [whole[number % len(whole)].tolist() for number in range(steps)]
 

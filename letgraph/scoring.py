@@ -52,7 +52,7 @@ def score_pairs(
     model.eval()
     scores = np.empty(len(pairs))
     try:
-        for rows in batches_by_length(pairs, batch_size):
+        for rows in batches_by_length(pair_lengths(pairs, collator), batch_size):
             table = pairs.sentences.take(interleave(pairs.a[rows], pairs.b[rows]))
             scores[rows] = score_table(model, collator, table)
             progress(len(rows))
@@ -63,15 +63,15 @@ def score_pairs(
     return scores
 
 
-def batches_by_length(pairs: Pairs, batch_size: int) -> Iterator[NDArray[np.int64]]:
+def batches_by_length(lengths: NDArray[np.integer], batch_size: int) -> Iterator[NDArray[np.int64]]:
     """All rows in batches of about equal length, so that little is padded."""
-    order = np.argsort(pair_lengths(pairs), kind="stable")
+    order = np.argsort(lengths, kind="stable")
     return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
 
 
-def pair_lengths(pairs: Pairs) -> NDArray[np.int64]:
-    """Characters of both sentences."""
-    lengths = pairs.sentences.chars.lengths
+def pair_lengths(pairs: Pairs, collator: Collator) -> NDArray[np.int64]:
+    """About how many tokens each pair has with this collator."""
+    lengths = collator.lengths(pairs.sentences)
     return lengths[pairs.a] + lengths[pairs.b]
 
 

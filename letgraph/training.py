@@ -103,7 +103,7 @@ class PairTrainer(Trainer):
     ) -> None:
         assert arguments.output_dir is not None
         self.root = Path(arguments.output_dir)
-        self.lengths = pair_lengths(pairs)
+        self.lengths = pair_lengths(pairs, collator)
         self.score_dev, self.on_best = score_dev, on_best
         self.processes, self.encoder_rate = processes, encoder_rate
         self._run_dir = self.root

@@ -155,6 +155,18 @@ class Collator:
             visible=None if rows.visible is None else torch.from_numpy(rows.visible),
         )
 
+    def lengths(self, table: SentenceTable) -> NDArray[np.int64]:
+        """About how many tokens each sentence becomes, to put like beside like: its characters, and the tokens of the
+        triples that are injected, before anything is cut."""
+        lengths = table.chars.lengths.astype(np.int64)
+        if self.triples is None or not self.max_triples:
+            return lengths
+        path = WordPath.through(table)
+        sememes = self.triples.of_words(path.senses(table), self.max_triples)
+        sentence = np.repeat(path.sentence, sememes.lengths)
+        tokens = self.triples.branches.lengths[sememes.values]
+        return lengths + np.bincount(sentence, tokens, len(table)).astype(np.int64)
+
     def _inject(
         self, rows: TokenRows, first: NDArray[np.int64], table: SentenceTable, tokens: Tokens, path: WordPath
     ) -> TokenRows:

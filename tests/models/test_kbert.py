@@ -122,6 +122,25 @@ def test_a_token_of_two_words_belongs_to_both():
     assert batch.visible[0, 2].tolist() == [False, True, True, False, False, False, False]
 
 
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.integers(1, 3))
+def test_batches_by_length_count_the_branches(seed, max_triples):
+    """A sentence's length is what its characters and branches add to a pair, all of which fits here."""
+    sentences = random_pairs(seed, pairs=3)
+    collator = Collator(
+        VOCABULARY,
+        senses=False,
+        triples=Triples.of(SENSE_SEMEMES, NAMES, VOCABULARY),
+        max_triples=max_triples,
+    )
+    table = to_table(sentences)
+
+    lengths = collator.lengths(table)
+
+    specials = len(VOCABULARY.template)
+    assert (lengths[0::2] + lengths[1::2] + specials).tolist() == collator(table).attention_mask.sum(1).tolist()
+
+
 def test_no_batch_of_another_model_has_a_tree():
     assert batch_for(tiny_model("bert"), PAIR).visible is None
     assert batch_for(tiny_model("let"), PAIR).visible is None
