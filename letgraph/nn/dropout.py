@@ -18,10 +18,15 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        dropped = round(self.p * 2**16)
-        if x.device.type != "cpu" or not 0 < dropped < 2**16:
-            return super().forward(x)
-        return x * _mask(x, dropped) if self.training else x
+        return drop(x, self.p) if self.training else x
+
+
+def drop(x: Tensor, p: float) -> Tensor:
+    """What `Dropout` of probability ``p`` makes of ``x`` in training."""
+    dropped = round(p * 2**16)
+    if x.device.type != "cpu" or not 0 < dropped < 2**16:
+        return nn.functional.dropout(x, p)
+    return x * _mask(x, dropped)
 
 
 def _mask(like: Tensor, dropped: int) -> Tensor:

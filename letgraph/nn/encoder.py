@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from letgraph.nn.attention import use_fast_attention
 from letgraph.nn.dropout import use_fast_dropout
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def new_encoder(config: PretrainedConfig, pooler: bool) -> PreTrainedModel:
     accepted = inspect.signature(kind.__init__).parameters
     encoder = kind(config, **({"add_pooling_layer": pooler} if "add_pooling_layer" in accepted else {}))
     use_fast_dropout(encoder)
+    use_fast_attention(encoder)
     return encoder
 
 
@@ -58,6 +60,9 @@ def encode(
         types = torch.zeros_like(types)
     if visible is not None:
         mask = (visible & mask.unsqueeze(1)).unsqueeze(1)
+        if encoder.config._attn_implementation == "eager":
+            # It adds a mask of four dimensions to the scores.
+            mask = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, torch.finfo(encoder.dtype).min)
     if positions is not None:
         positions = positions + first_position(encoder)
     inputs = {"input_ids": batch.input_ids, "attention_mask": mask, "position_ids": positions}
