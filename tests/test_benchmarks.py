@@ -52,6 +52,7 @@ def test_batching_compares_with_batches_of_single_graphs(files):
         "letgraph",
         "singles + dgl.batch",
         "singles + PyG from_data_list",
+        "letgraph",
     ]
     assert all(row["pairs_per_second"] > 0 for row in rows)
     assert "times as fast as single graphs and dgl.batch" in printed
