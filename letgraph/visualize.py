@@ -8,6 +8,7 @@ weights, matched characters, the probability.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from letgraph.checkpoint import Checkpoint
     from letgraph.text.lexicon import Lexicon
     from letgraph.text.segment import Segmenter
+    from letgraph.viewing.view import PairView
 
 PICTURES = (".png", ".svg")
 PAGES = (".html",)
@@ -68,15 +70,23 @@ def main() -> None:
         from letgraph.output import whole_file
         from letgraph.viewing.page import page
 
-        content = page(look_by_segmenter(*pair))
+        views = look_by_segmenter(*pair)
+        _warn(next(iter(views.values())))
+        content = page(views)
         with whole_file(options.output) as stream:
             stream.write(content)
     elif suffix in PICTURES:
         from letgraph.viewing.picture import save_picture
 
-        save_picture(look(*pair), options.output)
+        save_picture(_warn(look(*pair)), options.output)
     else:
-        write_graph(to_networkx(look(*pair), vectors=options.vectors), options.output)
+        write_graph(to_networkx(_warn(look(*pair)), vectors=options.vectors), options.output)
+
+
+def _warn(view: PairView) -> PairView:
+    if view.warning:
+        print(f"warning: {view.warning}", file=sys.stderr)
+    return view
 
 
 def _sources(options: argparse.Namespace) -> tuple[list[Segmenter], Lexicon | None, Checkpoint | None]:

@@ -9,9 +9,11 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,16 @@ def test_probabilities_are_the_matchers(port, matcher):
     assert ask(port, "/match", {"pairs": []}) == (200, {"probabilities": []})
 
 
+def test_who_asks_is_told_that_a_pair_was_cut():
+    checkpoint = tiny_checkpoint()
+    short = replace(checkpoint, preparation=replace(checkpoint.preparation, max_tokens=10))
+    with serving(Matcher(short, "cpu"), LIMITS) as port:
+        for _ in range(2):
+            assert "4 characters" in ask(port, "/match", {"pairs": PAIRS[:1]})[1]["warning"]
+        assert "warning" not in ask(port, "/match", {"pairs": PAIRS[2:]})[1]
+        assert "4 characters" in ask(port, "/look", dict(zip("ab", PAIRS[0], strict=True)))[1]["views"][0]["warning"]
+
+
 def test_two_hundred_requests_at_once_are_all_answered(port, matcher):
     with ThreadPoolExecutor(200) as pool:
         answers = list(pool.map(lambda i: ask(port, "/match", {"pairs": [PAIRS[i % 3]]}), range(200)))
@@ -131,7 +143,7 @@ def test_the_schema_is_documented_and_its_pages_load_nothing_from_elsewhere(port
 
 def test_what_takes_too_long_is_given_up():
     class Slow:
-        checkpoint = tiny_checkpoint()
+        checkpoint, cleaning = tiny_checkpoint(), Counter()
 
         def predict(self, pairs: object) -> np.ndarray:
             time.sleep(1.5)
@@ -149,7 +161,7 @@ def test_what_takes_too_long_is_given_up():
 
 def test_an_error_of_the_server_tells_nothing_of_its_inside():
     class Broken:
-        checkpoint = tiny_checkpoint()
+        checkpoint, cleaning = tiny_checkpoint(), Counter()
 
         def predict(self, pairs: object) -> np.ndarray:
             raise RuntimeError("secret")

@@ -13,8 +13,9 @@ import numpy as np
 
 from letgraph import schema
 from letgraph.text.lattice import Span, forward_reach
+from letgraph.viewing.nodes import Node
 from letgraph.viewing.stretches import stretches
-from letgraph.viewing.view import Node, PairView
+from letgraph.viewing.view import PairView
 
 
 def page(views: Mapping[str, PairView], *, ask: bool = False) -> bytes:
@@ -50,7 +51,7 @@ def page_data(views: Mapping[str, PairView]) -> list[dict[str, Any]]:
     """What the page's script draws, as JSON values.
 
     For every view: ``name``, ``texts``, their ``stretches`` that no word crosses (a sentence may be wrapped between
-    them), ``segmenters``, ``probability`` or None; ``words`` with their ``side`` (0 for
+    them), ``segmenters``, ``probability`` or None, ``warning`` or None; ``words`` with their ``side`` (0 for
     a), span, ``ahead`` and ``behind`` (numbers of the words that they reach) and ``senses`` with a weight for each
     layer; with a model ``cross`` ([a reads b, b reads a], each [reader][read], in hundredths of a percent) and
     ``matched`` pairs [place in a, place in b].
@@ -89,6 +90,7 @@ def _view_data(view: PairView) -> dict[str, Any]:
         "stretches": of_sides,
         "segmenters": list(view.segmenters),
         "probability": view.probability,
+        "warning": view.warning,
         "words": words,
     }
     if schema.CROSS in view.attention:

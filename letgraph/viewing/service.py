@@ -1,6 +1,7 @@
 """A `Matcher` as a web application: a page to type two sentences in, and a JSON end point for programs.
 
-``GET /`` the page. ``POST /match`` ``{"pairs": [["a", "b"], …]}`` -> ``{"probabilities": [0.93, …]}`` in their order.
+``GET /`` the page. ``POST /match`` ``{"pairs": [["a", "b"], …]}`` -> ``{"probabilities": [0.93, …]}`` in their order,
+with a ``"warning"`` where the end of a sentence was cut off because it, or its pair, is too long for the model.
 ``POST /look`` ``{"a": "…", "b": "…"}`` -> what the page draws. ``GET /openapi.json`` the schema of all that. Whatever
 goes wrong is answered by ``{"error": "…"}`` and a status of 400 (no JSON), 408, 413, 422 (JSON of another form, or a
 sentence that is empty or too long), 503 (no answer in time) or 500.
@@ -23,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letgraph.errors import LetgraphError
 from letgraph.matcher import Matcher
+from letgraph.text.clean import truncation_warning
 from letgraph.text.segment import load_segmenter
 from letgraph.viewing.page import page, page_data
 from letgraph.viewing.view import look_by_segmenter
@@ -53,6 +55,7 @@ def create_app(matcher: Matcher, limits: Limits) -> FastAPI:
 
     class Probabilities(BaseModel):
         probabilities: Annotated[list[float], Field(description="that the sentences of a pair mean the same, in order")]
+        warning: Annotated[str | None, Field(description="what was cut off the ends of sentences")] = None
 
     class Pair(BaseModel):
         a: sentence
@@ -80,11 +83,16 @@ def create_app(matcher: Matcher, limits: Limits) -> FastAPI:
     async def index() -> HTMLResponse:
         return start
 
-    @app.post("/match", responses=problems)
+    def predict(pairs: list[tuple[str, str]]) -> Probabilities:
+        before = matcher.cleaning.copy()
+        scores = matcher.predict(pairs)
+        warning = truncation_warning(matcher.cleaning - before, matcher.checkpoint.preparation.max_characters)
+        return Probabilities(probabilities=scores.tolist(), warning=warning)
+
+    @app.post("/match", responses=problems, response_model_exclude_none=True)
     async def match(request: Pairs) -> Probabilities:
         """Probabilities of a batch of pairs."""
-        scores = await in_time(lambda: matcher.predict(request.pairs))
-        return Probabilities(probabilities=scores.tolist())
+        return await in_time(lambda: predict(request.pairs))
 
     @app.post("/look", responses=problems)
     async def look(request: Pair) -> dict[str, list[dict[str, Any]]]:

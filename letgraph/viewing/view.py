@@ -6,11 +6,9 @@ the `PairView` that both give.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,14 +26,10 @@ from letgraph.ragged import Ragged
 from letgraph.text.align import align
 from letgraph.text.clean import truncation_warning
 from letgraph.text.features import featurise
-from letgraph.text.lattice import Span
 from letgraph.text.lexicon import Lexicon
 from letgraph.text.segment import Segmenter
 from letgraph.text.vocabulary import CharVocabulary
-
-Node = dict[str, Any]
-WordSpans = Mapping[str, tuple[frozenset[Span], frozenset[Span]]]
-"""Segmenter -> the spans of its words in sentence a and in sentence b."""
+from letgraph.viewing.nodes import Node, WordSpans, char_nodes, sememe_nodes, sense_nodes, word_nodes
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class PairView:
 
     ``edges[etype]``: source and destination rows of ``nodes``. ``attention[etype][layer]`` (edges, features): α of a
     model, in the order of the edges; layers of SaGT count from 1, what has no layers is layer 0. ``probability``: that
-    the sentences match, with a model.
+    the sentences match, with a model. ``warning``: what of the sentences was cut off, for people to read, or None.
     """
 
     texts: tuple[str, str]
@@ -68,6 +62,7 @@ class PairView:
     attention: dict[schema.EdgeType, dict[int, NDArray[np.float32]]] = field(default_factory=dict)
     segmenters: tuple[str, ...] = ()
     probability: float | None = None
+    warning: str | None = None
 
     def matched(self) -> NDArray[np.bool_]:
         """Of every `schema.CROSS` edge, whether its two characters are matched: each has the greatest weight, mean over
@@ -118,9 +113,10 @@ def look(
 
     With ``checkpoint`` its model adds weights and probability; sentences are cleaned and cut off as for its training,
     and ``lexicon`` only adds English names of sememes. Raises `LetgraphError` for a sentence of which cleaning leaves
-    nothing; warns on stderr where one, or the pair, is cut off.
+    nothing; where one, or the pair, is cut off, the view's ``warning`` says so.
     """
-    return _look(_cleaned(a, b, checkpoint), segmenters, lexicon, checkpoint)
+    texts, warning = _cleaned(a, b, checkpoint)
+    return replace(_look(texts, segmenters, lexicon, checkpoint), warning=warning)
 
 
 def _look(
@@ -157,12 +153,16 @@ def look_by_segmenter(
     checkpoint: Checkpoint | None = None,
 ) -> dict[str, PairView]:
     """`look` with all segmenters together, then with each alone; by their names."""
-    texts = _cleaned(a, b, checkpoint)
+    texts, warning = _cleaned(a, b, checkpoint)
     choices = [list(segmenters), *([segmenter] for segmenter in segmenters if len(segmenters) > 1)]
-    return {"+".join(s.name for s in chosen): _look(texts, chosen, lexicon, checkpoint) for chosen in choices}
+    return {
+        "+".join(s.name for s in chosen): replace(_look(texts, chosen, lexicon, checkpoint), warning=warning)
+        for chosen in choices
+    }
 
 
-def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[str, str]:
+def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[tuple[str, str], str | None]:
+    """Both sentences as the model's preparation has them, and what is to be said of their ends."""
     preparation = checkpoint.preparation if checkpoint else Preparation(())
     texts: list[str] = []
     changes: Counter[str] = Counter()
@@ -176,9 +176,7 @@ def _cleaned(a: str, b: str, checkpoint: Checkpoint | None) -> tuple[str, str]:
     vocabulary = checkpoint.vocabulary if checkpoint else None
     if cut := cut_characters(chars, np.array([0]), np.array([1]), preparation.max_tokens, vocabulary):
         changes["pair-truncated"] = cut
-    if warning := truncation_warning(changes, preparation.max_characters):
-        print(f"warning: {warning}", file=sys.stderr)
-    return texts[0], texts[1]
+    return (texts[0], texts[1]), truncation_warning(changes, preparation.max_characters)
 
 
 def view_of(
@@ -211,14 +209,14 @@ def view_of(
         ntype: {name: values.cpu()[nodes].tolist() for name, values in batch.graph.nodes[ntype].data.items()}
         for ntype, nodes in mine.items()
     }
-    chars, texts = _chars(columns[schema.CHAR])
+    chars, texts = char_nodes(columns[schema.CHAR])
     shifted = any(code < 0 for code in columns[schema.CHAR]["code"])
-    nodes = {schema.CHAR: chars, schema.WORD: _words(columns[schema.WORD], texts, shifted, words or {})}
+    nodes = {schema.CHAR: chars, schema.WORD: word_nodes(columns[schema.WORD], texts, shifted, words or {})}
     if schema.SENSE in columns:
         of = dict(zip(*(ends.tolist() for ends in edges[schema.SENSE_OF]), strict=True))
-        nodes[schema.SENSE] = _senses(columns[schema.SENSE]["sense"], of, nodes[schema.WORD], lexicon)
+        nodes[schema.SENSE] = sense_nodes(columns[schema.SENSE]["sense"], of, nodes[schema.WORD], lexicon)
     if schema.SEMEME in columns:
-        nodes[schema.SEMEME] = _sememes(columns[schema.SEMEME], set(edges[schema.SEMEME_OF][0].tolist()), lexicon)
+        nodes[schema.SEMEME] = sememe_nodes(columns[schema.SEMEME], set(edges[schema.SEMEME_OF][0].tolist()), lexicon)
     for record in records:
         if record.neighbourhood is batch.sentences:
             kept, sources, _ = _edges_of(record.neighbourhood, torch.tensor([2 * index, 2 * index + 1]))
@@ -243,81 +241,3 @@ def _layer(module: str) -> int:
     """1 of ``sagt.layers.0.word_step``; 0 of what stands in no such list."""
     parts = module.split(".")
     return int(parts[parts.index("layers") + 1]) + 1 if "layers" in parts else 0
-
-
-def _chars(columns: Mapping[str, list[int]]) -> tuple[list[Node], tuple[str, str]]:
-    texts = ["", ""]
-    nodes: list[Node] = []
-    for code, side in zip(columns["code"], columns["sentence"], strict=True):
-        node: Node = {"type": schema.CHAR, "sentence": "ab"[side]}
-        if code < 0:  # [CLS] or [SEP] in the place of a character, which a begin or an end word covers
-            edge = "end" if any(n["sentence"] == "ab"[side] for n in nodes) else "begin"
-            node |= {"name": f"{'ab'[side]}:[{edge}]", "label": f"[{edge}]", "boundary": edge}
-        else:
-            place = len(texts[side])
-            node |= {"name": f"{'ab'[side]}:{chr(code)}[{place}]", "label": chr(code), "text": chr(code)}
-            node |= {"span_start": place, "span_end": place + 1}
-            texts[side] += chr(code)
-        nodes.append(node)
-    return nodes, (texts[0], texts[1])
-
-
-def _words(columns: Mapping[str, list[int]], texts: Sequence[str], shifted: bool, words: WordSpans) -> list[Node]:
-    nodes: list[Node] = []
-    last = len(columns["sentence"]) - 1
-    sides = columns["sentence"]
-    for row, (start, end, side) in enumerate(zip(columns["start"], columns["end"], sides, strict=True)):
-        node: Node = {"type": schema.WORD, "sentence": "ab"[side]}
-        opens, closes = row == 0 or sides[row - 1] != side, row == last or sides[row + 1] != side
-        if opens or closes:
-            edge = "begin" if opens else "end"
-            place = 0 if opens else len(texts[side])
-            node |= {"name": f"{'ab'[side]}:{edge}", "label": edge, "boundary": edge}
-            node |= {"span_start": place, "span_end": place}
-        else:
-            start, end = start - shifted, end - shifted
-            text = texts[side][start:end]
-            node |= {"name": f"{'ab'[side]}:{text}[{start}:{end}]", "label": text, "text": text}
-            node |= {"span_start": start, "span_end": end}
-            if found := [name for name, spans in words.items() if (start, end) in spans[side]]:
-                node["segmenters"] = " ".join(found)
-        nodes.append(node)
-    return nodes
-
-
-def _senses(ids: Sequence[int], word_of: Mapping[int, int], words: list[Node], lexicon: Lexicon | None) -> list[Node]:
-    nodes: list[Node] = []
-    counts: Counter[int] = Counter()
-    for row, sense in enumerate(ids):
-        word = words[word_of[row]]
-        counts[word_of[row]] += 1
-        number = counts[word_of[row]]
-        node: Node = {"type": schema.SENSE, "name": f"{word['name']}#{number}", "label": f"#{number}"}
-        node |= {key: word[key] for key in ("sentence", "text", "span_start", "span_end")}
-        node |= {"number": number, "sense_id": sense}
-        if lexicon is not None:
-            names = lexicon.sememes_of_sense(sense)
-            node["sememes"] = node["label"] = " ".join(names)
-            if any(name in lexicon.english for name in names):
-                node["sememes_english"] = " ".join(lexicon.english.get(name, "-") for name in names)
-        nodes.append(node)
-    return nodes
-
-
-def _sememes(columns: Mapping[str, list[int]], of_senses: set[int], lexicon: Lexicon | None) -> list[Node]:
-    """``of_senses``: the nodes that some sense has. Where one is not, it is the dummy, number 0, and the lexicon's
-    sememes are counted from 1."""
-    nodes: list[Node] = []
-    counts: Counter[int] = Counter()
-    dummies = int(len(of_senses) < len(columns["sememe"]))
-    for row, (number, side) in enumerate(zip(columns["sememe"], columns["sentence"], strict=True)):
-        sememe = number - dummies
-        name = lexicon.sememes[sememe] if lexicon else f"#{sememe}"
-        text = name if row in of_senses else "dummy"
-        node: Node = {"type": schema.SEMEME, "name": f"{'ab'[side]}:sememe {counts[side]} {text}", "label": text}
-        node |= {"sentence": "ab"[side], "text": text, "sememe_id": sememe}
-        if lexicon is not None and text in lexicon.english:
-            node["english"] = lexicon.english[text]
-        counts[side] += 1
-        nodes.append(node)
-    return nodes

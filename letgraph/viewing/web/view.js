@@ -40,6 +40,7 @@ function draw(views, chosen = 0) {
   view.texts.forEach((text, side) => sentences.append(...sentence(view, text, side, buttons)));
   const top = make("div", { class: "top" });
   if (view.probability !== null) top.append(match(view.probability));
+  if (view.warning !== null) top.append(make("p", { class: "warning" }, view.warning));
   if (views.length > 1) top.append(segmenterSwitch(views, chosen));
   top.append(key(view));
   const content = [top, make("div", { class: "columns" }, sentences, detail)];
