@@ -36,6 +36,9 @@ from letgraph.text.segment import load_segmenter, resolve
 from letgraph.text.vocabulary import CharVocabulary
 
 FEATURES = 128
+CHARACTERS = 800
+"""Of the a sentences of a batch together, where lengths are compared: longer sentences are fewer."""
+
 MAX_BYTES = 1.5e9
 """Candidates that would make a tensor larger than this are left out, and said to be."""
 
@@ -183,7 +186,7 @@ def main() -> None:
     add_options(parser)
     parser.add_argument("--edge-type", choices=[etype[1] for etype in schema.edge_types(sememes=False)])
     parser.add_argument("--batch-sizes", type=int, nargs="*")
-    parser.add_argument("--lengths", type=int, nargs="*", help="characters a sentence, at 16 pairs a batch")
+    parser.add_argument("--lengths", type=int, nargs="*", help=f"characters a sentence, {CHARACTERS} a batch and side")
     parser.add_argument("--seconds", type=float, help="for the rounds of each table")
     options = parser.parse_args()
     if min([*(options.batch_sizes or []), *(options.lengths or []), 1]) < 1:
@@ -198,7 +201,8 @@ def main() -> None:
     lexicon = open_knowledge(options.dataset, options.data_dir, options.hownet, None).lexicon
     texts = Texts(options.dataset, options.data_dir, lexicon)
     results: list[dict[str, Any]] = []
-    for size, length in [*((size, None) for size in sizes), *((16, length) for length in lengths)]:
+    by_length = ((max(CHARACTERS // length, 1), length) for length in lengths)
+    for size, length in [*((size, None) for size in sizes), *by_length]:
         batch = texts.batch(size, length)
         for etype in wanted:
             results += run(etype, batch, length, seconds)
@@ -226,7 +230,11 @@ def draw(canvas: Any, results: Sequence[dict[str, Any]]) -> None:
     rows = [row for row in results if row["edge_type"] == shown]
     panels = [
         ("pairs a batch", "batch_size", [row for row in rows if row["length"] is None]),
-        ("characters a sentence, 16 pairs a batch", "length", [row for row in rows if row["length"] is not None]),
+        (
+            f"characters a sentence, {CHARACTERS} a batch and side",
+            "length",
+            [row for row in rows if row["length"] is not None],
+        ),
     ]
     panels = [panel for panel in panels if panel[2]]
     for number, (label, key, part) in enumerate(panels):

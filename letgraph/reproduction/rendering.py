@@ -11,7 +11,7 @@ from pathlib import Path
 
 from letgraph.output import whole_file
 from letgraph.reproduction.rows import Figure, Row, TableRows
-from letgraph.reproduction.tables import Section, Summary
+from letgraph.reproduction.tables import COSTS, Section, Summary
 
 NO_RUN = "not run"
 
@@ -50,6 +50,8 @@ def notes(table: TableRows) -> list[str]:
         "ACC new: on the pairs that are not in the training split in either order.",
         "Paper: its mean of five seeds on the test split; (s) stated in its text, (r) recalled from its tables and not "
         "compared with them again. Dev is not test.",
+        "pairs/s / GB: of training, of scoring, and the most memory that the process took; medians over the seeds, "
+        "each on the machine it ran on, with whatever ran beside it.",
         "Tests: p of Student's paired t-test over seeds, and of McNemar's exact test over examples, seed by seed. "
         "No correction for several comparisons.",
         *table.notes,
@@ -63,12 +65,14 @@ def result_grid(section: Section, absent: Mapping[str, str]) -> Grid:
     for row, summary in zip(section.table.rows, section.summaries, strict=True):
         paper = _paper(row.paper.get(section.family.dataset))
         if summary is None:
-            cells = [absent.get(row.name, NO_RUN), *[""] * (len(metrics) - 1), "0", ""]
+            cells = [absent.get(row.name, NO_RUN), *[""] * (len(metrics) - 1), "0", "", paper, ""]
         else:
             cells = [*(_mean(summary, name) for name in metrics), str(len(summary.seeds)), summary.split]
-        rows.append([row.title, *cells, paper])
+            cells += [paper, _costs(summary)]
+        rows.append([row.title, *cells])
     new = ["ACC new"] if with_new else []
-    return Grid(section.family.title, ["", "ACC", "F1", *new, "n", "split", "paper ACC / F1"], rows)
+    head = ["", "ACC", "F1", *new, "n", "split", "paper ACC / F1", "pairs/s / GB"]
+    return Grid(section.family.title, head, rows)
 
 
 def test_grid(section: Section) -> Grid:
@@ -88,6 +92,13 @@ def _mean(summary: Summary, name: str) -> str:
         return "–"
     deviation = summary.deviation[name]
     return f"{summary.mean[name]:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
+
+
+def _costs(summary: Summary) -> str:
+    speeds = [summary.costs.get(name) for name in ("train_pairs_per_second", "predict_pairs_per_second")]
+    memory = summary.costs.get("peak_rss_mb")
+    figures = ["–" if speed is None else f"{speed:.0f}" for speed in speeds]
+    return " / ".join([*figures, "–" if memory is None else f"{memory / 1024:.1f}"])
 
 
 def _paper(figure: Figure | None) -> str:
@@ -167,6 +178,7 @@ def _row_records(sections: Sequence[Section]) -> Iterator[Record]:
                 "n": len(summary.seeds) if summary else 0,
                 "seeds": summary and " ".join(map(str, summary.seeds)),
                 **_measured(summary),
+                **{name: summary and summary.costs.get(name) for name in COSTS},
                 **_paper_record(row, section.family.dataset),
             }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,20 @@ class Family:
         return ", ".join([self.dataset, *parts])
 
 
+COSTS = ("train_pairs_per_second", "predict_pairs_per_second", "peak_rss_mb")
+
+
 @dataclass(frozen=True)
 class Summary:
     """Over the seeds of a row on one split, in percent: ``mean`` and sample standard deviation ``deviation`` (None for
-    one seed) by metric: accuracy, f1, and accuracy_not_in_train where all runs have it."""
+    one seed) by metric: accuracy, f1, and accuracy_not_in_train where all runs have it. ``costs``: medians over those
+    runs that have measured them, of `COSTS`."""
 
     split: str
     seeds: tuple[int, ...]
     mean: Mapping[str, float]
     deviation: Mapping[str, float | None]
+    costs: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,11 @@ def summarise(results: Sequence[Result]) -> Summary | None:
             tuple(result.seed for result in scored),
             {name: float(values.mean()) for name, values in columns.items()},
             {name: float(values.std(ddof=1)) if len(values) > 1 else None for name, values in columns.items()},
+            {
+                name: median(found)
+                for name in COSTS
+                if (found := [value for result in scored if (value := result.metrics.get(name)) is not None])
+            },
         )
     return None
 

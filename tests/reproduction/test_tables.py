@@ -102,24 +102,25 @@ def test_two_runs_of_one_row_and_seed_are_refused(tmp_path: Path) -> None:
 
 def test_the_files_of_a_table(tmp_path: Path) -> None:
     for seed, right in ((1, 8), (2, 6)):
-        finished_run(tmp_path / f"let{seed}", *BQ, f"--seed={seed}", right=right)
+        finished_run(tmp_path / f"let{seed}", *BQ, f"--seed={seed}", right=right, speed=100.0 * seed)
         finished_run(tmp_path / f"esim{seed}", *BQ, "--model=esim", f"--seed={seed}", right=right - seed)
 
     paths = write_table(tmp_path / "out", list(sections(tmp_path, "table1").values()), {"bert": "not run: a_reason"})
 
     assert [path.name for path in paths] == ["table1.md", "table1.tex", "table1.csv", "table1-tests.csv"]
     markdown, tex = (path.read_text(encoding="utf-8") for path in paths[:2])
-    assert "| LET | 70.00 ± 14.14 | 35.00 ± 7.07 | 2 | dev | 83.22 / 83.03 (r) |" in markdown
-    assert "| BERT | not run: a_reason |  | 0 |  | 84.50 / 84.00 (r) |" in markdown
-    assert "| BiMPM | not run |  | 0 |  | 81.85 / 81.73 (r) |" in markdown
+    assert "| LET | 70.00 ± 14.14 | 35.00 ± 7.07 | 2 | dev | 83.22 / 83.03 (r) | 150 / – / – |" in markdown
+    assert "| BERT | not run: a_reason |  | 0 |  | 84.50 / 84.00 (r) |  |" in markdown
+    assert "| BiMPM | not run |  | 0 |  | 81.85 / 81.73 (r) |  |" in markdown
     # 80 against 70 and 60 against 40: 15 points, t = 3 with one degree of freedom, p = 1 - 2 atan(3) / pi
     assert "| LET − ESIM | +15.00 | +7.50 | 2 | dev | 0.2048 | 1: 1.0000, 2: 0.5000 |" in markdown
-    assert r"LET & 70.00 $\pm$ 14.14 & 35.00 $\pm$ 7.07 & 2 & dev & 83.22 / 83.03 (r) \\" in tex
+    assert r"LET & 70.00 $\pm$ 14.14 & 35.00 $\pm$ 7.07 & 2 & dev & 83.22 / 83.03 (r) & 150 / -- / -- \\" in tex
     assert r"not run: a\_reason" in tex
     rows, tests = (list(csv.DictReader(path.open(encoding="utf-8"))) for path in paths[2:])
     let = next(row for row in rows if row["row"] == "let")
     assert (let["n"], let["seeds"], let["split"], let["paper_accuracy"]) == ("2", "1 2", "dev", "83.22")
     assert float(let["accuracy_mean"]) == pytest.approx(70) and let["accuracy_not_in_train_mean"] == ""
+    assert float(let["train_pairs_per_second"]) == 150 and let["peak_rss_mb"] == ""
     assert [(row["seed"], float(row["mcnemar_p"])) for row in tests] == [
         ("1", pytest.approx(1.0)),
         ("2", pytest.approx(0.5)),
