@@ -40,7 +40,11 @@ def attend(
     (B, heads, L, L).
     Returns (B, L, heads, d). sdpa itself wherever nothing is dropped, or not on a CPU.
     """
-    plain = query.shape[1] == key.shape[1] and not kwargs.get("is_causal") and kwargs.get("position_bias") is None
+    causal = kwargs.get("is_causal")
+    if causal is None:
+        causal = getattr(module, "is_causal", True)  # as sdpa reads it; it counts where there is no mask
+    plain = query.shape[1] == key.shape[1] and kwargs.get("position_bias") is None
+    plain = plain and not (causal and attention_mask is None)
     if dropout == 0 or query.device.type != "cpu" or not plain:
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs

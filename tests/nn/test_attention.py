@@ -20,6 +20,18 @@ def masks(length):
     }
 
 
+class Attention(torch.nn.Module):
+    def __init__(self, is_causal):
+        super().__init__()
+        self.is_causal = is_causal
+
+
+def weights_of(module, query, key, mask):
+    """With unit vectors as values, what comes out are the weights."""
+    values = torch.eye(key.shape[2]).expand(*key.shape[:2], -1, -1)
+    return attend(module, query, key, values, mask, dropout=0.25)[0].transpose(1, 2)
+
+
 @pytest.mark.parametrize("mask", ["none", "keys", "matrix", "scores"])
 def test_every_weight_is_dropped_or_scaled_by_the_probability_to_be_kept(mask):
     torch.manual_seed(0)
@@ -30,13 +42,16 @@ def test_every_weight_is_dropped_or_scaled_by_the_probability_to_be_kept(mask):
     if seen is not None:
         scores = scores + seen if seen.is_floating_point() else scores.masked_fill(~seen, -torch.inf)
     expected = scores.softmax(-1)
-    # With unit vectors as values, what comes out are the weights.
-    values = torch.eye(length).expand(2, 4, length, length)
-    out, _ = attend(torch.nn.Identity(), query, key, values, seen, dropout=0.25)
-    weights = out.transpose(1, 2)
+    weights = weights_of(Attention(is_causal=False), query, key, seen)
     kept = weights != 0
     torch.testing.assert_close(weights, expected / 0.75 * kept, rtol=1e-5, atol=1e-7)
     assert 0.65 < kept[expected > 0].float().mean() < 0.85
+
+
+def test_a_decoder_looks_back_only_without_a_mask_too():
+    query, key = torch.randn(2, 2, 4, 12, 8)
+    weights = weights_of(Attention(is_causal=True), query, key, None)
+    assert (weights.triu(1) == 0).all() and (weights.tril(-1) != 0).any()
 
 
 def test_the_encoder_attends_as_transformers_has_it_where_nothing_is_dropped():
