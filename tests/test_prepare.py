@@ -98,7 +98,8 @@ def test_bad_rows_stop_it_before_anything_is_written_unless_they_are_to_be_skipp
         (["--no-senses", "--limit", "0"], "limit 0"),
     ],
 )
-def test_contradictory_settings_are_refused_with_the_mend(run, options, problem):
+def test_contradictory_settings_are_refused_with_the_mend(run, options, problem, tmp_path, monkeypatch):
+    monkeypatch.setenv("LETGRAPH_DATA", str(tmp_path))  # which has no lexicon
     with pytest.raises(LetgraphError, match=problem):
         run(*options)
 
