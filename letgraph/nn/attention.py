@@ -24,6 +24,12 @@ def use_fast_attention(encoder: PreTrainedModel) -> None:
         encoder.config._attn_implementation = NAME
 
 
+def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    """What to add to scores of ``dtype``: 0 where ``visible`` is True, else the least number."""
+    hidden = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
+    return hidden.masked_fill_(~visible, torch.finfo(dtype).min)
+
+
 def attend(
     module: nn.Module,
     query: Tensor,
@@ -53,8 +59,7 @@ def attend(
     scores = torch.matmul(query * scaling, key.transpose(2, 3))
     if attention_mask is not None:
         if attention_mask.dtype == torch.bool:
-            hidden = torch.zeros(attention_mask.shape, dtype=scores.dtype)
-            attention_mask = hidden.masked_fill_(~attention_mask, torch.finfo(scores.dtype).min)
+            attention_mask = additive_mask(attention_mask, scores.dtype)
         scores += attention_mask  # several times as fast as `masked_fill_` over all heads
     weights = drop(scores.softmax(-1), dropout)
     return torch.matmul(weights.to(value.dtype), value).transpose(1, 2).contiguous(), None

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from letgraph.nn.attention import use_fast_attention
+from letgraph.nn.attention import additive_mask, use_fast_attention
 from letgraph.nn.dropout import use_fast_dropout
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def encode(
     if visible is not None:
         mask = (visible & mask.unsqueeze(1)).unsqueeze(1)
         if encoder.config._attn_implementation == "eager":
-            # It adds a mask of four dimensions to the scores.
-            mask = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, torch.finfo(encoder.dtype).min)
+            mask = additive_mask(mask, encoder.dtype)  # a mask of four dimensions is added to the scores as it is
     if positions is not None:
         positions = positions + first_position(encoder)
     inputs = {"input_ids": batch.input_ids, "attention_mask": mask, "position_ids": positions}
