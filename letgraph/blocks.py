@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 import dgl
@@ -24,6 +25,12 @@ Ints = NDArray[np.int64]
 
 DENSE = 0.1
 """The share of True places from which on matrix products win on a CPU (`benchmarks/message_passing.py`)."""
+
+TILE = 64
+"""Destinations of a tile, where blocks are so large that a matrix product of a part costs less than of the whole."""
+
+Tile = tuple[int, slice, slice]
+"""A bucket, and a part of each of its blocks: destinations, sources."""
 
 
 class _Movable:
@@ -133,7 +140,8 @@ class Neighbourhood(_Movable):
     leads from source to destination.
 
     ``graph``: the same edges as a DGL graph on the same device, where there is one. ``dense``: whether so many places
-    of the mask are True that matrix products over blocks are faster than sparse kernels over edges.
+    of the mask are True that matrix products over blocks are faster than sparse kernels over edges. ``tiles``: parts
+    of the blocks that hold all edges; every destination is in one of them, a source in any number.
     """
 
     src: NodeBlocks
@@ -141,18 +149,33 @@ class Neighbourhood(_Movable):
     mask: Tensor
     graph: dgl.DGLGraph | None = None
     dense: bool = True
+    tiles: tuple[Tile, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.tiles:
+            whole = tuple((bucket, slice(None), slice(None)) for bucket in range(len(self.dst.shapes)))
+            object.__setattr__(self, "tiles", whole)
 
     @classmethod
     def from_edges(
-        cls, src: NodeBlocks, dst: NodeBlocks, sources: NDArray[np.integer], destinations: NDArray[np.integer]
+        cls,
+        src: NodeBlocks,
+        dst: NodeBlocks,
+        sources: NDArray[np.integer],
+        destinations: NDArray[np.integer],
+        tile: int = TILE,
     ) -> Neighbourhood:
-        """From edge lists; sources and destinations of an edge must lie in the same block."""
+        """From edge lists; sources and destinations of an edge must lie in the same block. ``tile``: destinations of a
+        tile, in blocks of at least two."""
         widths = np.array([width for _, width in src.shapes])
         rows = np.array([size * width for size, width in dst.shapes])
         first = offsets_of(np.repeat(widths, rows))
         mask = np.zeros(first[-1], np.bool_)
         mask[first[dst.place.numpy()[destinations]] + src.column.numpy()[sources]] = True
-        return cls(src, dst, torch.from_numpy(mask), dense=len(sources) > DENSE * len(mask))
+        whole = cls(src, dst, torch.from_numpy(mask), dense=len(sources) > DENSE * len(mask))
+        return replace(
+            whole, tiles=tuple(found for b, part in enumerate(whole.masks) for found in _tiles(b, part, tile))
+        )
 
     @classmethod
     def between(cls, src: NodeBlocks, dst: NodeBlocks) -> Neighbourhood:
@@ -167,6 +190,19 @@ class Neighbourhood(_Movable):
         shapes = [(*dst, width) for dst, (_, width) in zip(self.dst.shapes, self.src.shapes, strict=True)]
         parts = self.mask.split([size * rows * width for size, rows, width in shapes])
         return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    @cached_property
+    def penalties(self) -> list[Tensor]:
+        """For each bucket float32 (G_b, N_dst, N_src), to be added to scores: 0 where an edge leads, -1e38 elsewhere.
+
+        On a CPU this is 30 times as fast as `masked_fill_`, and a row without an edge keeps finite scores.
+        """
+        return [mask.float().sub_(1).mul_(1e38) for mask in self.masks]
+
+    @cached_property
+    def reached(self) -> list[Tensor]:
+        """For each bucket float32 (G_b, N_dst, 1): 1 where at least one edge leads to a destination, else 0."""
+        return [mask.float().sum(-1, keepdim=True).clamp_(max=1) for mask in self.masks]
 
     @property
     def has_source(self) -> Tensor:
@@ -200,3 +236,21 @@ class Neighbourhood(_Movable):
             return self.graph
         sizes = {"source": len(self.src.place), "destination": len(self.dst.place)}
         return dgl.heterograph({("source", "edge", "destination"): self.edges}, sizes)
+
+
+def _tiles(bucket: int, mask: Tensor, size: int) -> list[Tile]:
+    """``size`` destinations after the other with the sources from the first to the last of their neighbours.
+
+    Nodes stand in the order of the text, so neighbours that all lie ahead or all behind fill a triangle of a block, and
+    tiles spare the products over its empty half.
+    """
+    rows = mask.shape[1]
+    if rows < 2 * size:
+        return [(bucket, slice(None), slice(None))]
+    used = mask.any(0)
+    tiles = []
+    for first in range(0, rows, size):
+        columns = used[first : first + size].any(0).nonzero()
+        start, stop = (int(columns[0]), int(columns[-1]) + 1) if len(columns) else (0, 0)
+        tiles.append((bucket, slice(first, min(first + size, rows)), slice(start, stop)))
+    return tiles

@@ -11,7 +11,7 @@ import torch
 from hypothesis import strategies as st
 from transformers import BertConfig, PreTrainedModel
 
-from letgraph.blocks import Neighbourhood, NodeBlocks
+from letgraph.blocks import TILE, Neighbourhood, NodeBlocks
 from letgraph.data.collate import Collator, PairBatch
 from letgraph.models import LET, MODELS, EncoderModel, LETConfig
 from letgraph.ragged import Ragged
@@ -197,7 +197,8 @@ def neighbourhoods(draw: st.DrawFn, max_blocks: int = 3, max_nodes: int = 4) -> 
     sources, destinations, buckets = draw(counts), draw(counts), draw(buckets_of(blocks))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     density = draw(st.sampled_from([0.0, 0.3, 0.7, 1.0]))
-    return random_neighbourhood(random, sources, destinations, density, buckets)
+    tile = draw(st.sampled_from([1, 2, TILE]))
+    return random_neighbourhood(random, sources, destinations, density, buckets, tile)
 
 
 def random_neighbourhood(
@@ -206,9 +207,10 @@ def random_neighbourhood(
     destinations: Sequence[int],
     density: float = 0.5,
     buckets: Sequence[np.ndarray] | None = None,
+    tile: int = TILE,
 ) -> Neighbourhood:
     src, dst = (NodeBlocks.from_counts(np.array(counts), buckets) for counts in (sources, destinations))
-    return Neighbourhood.from_edges(src, dst, *random_edges(random, sources, destinations, density))
+    return Neighbourhood.from_edges(src, dst, *random_edges(random, sources, destinations, density), tile)
 
 
 def random_edges(

@@ -113,6 +113,31 @@ def test_a_complete_neighbourhood_has_all_edges_inside_blocks_and_no_other(sizes
     ]
 
 
+@settings(max_examples=50)
+@given(neighbourhoods())
+def test_tiles_hold_every_edge_and_every_destination_once(neighbourhood):
+    covered = [torch.zeros_like(mask, dtype=torch.int) for mask in neighbourhood.masks]
+    rows = [torch.zeros(mask.shape[1], dtype=torch.int) for mask in neighbourhood.masks]
+    for bucket, destinations, sources in neighbourhood.tiles:
+        covered[bucket][:, destinations, sources] += 1
+        rows[bucket][destinations] += 1
+
+    assert all(bool((count == 1).all()) for count in rows)
+    assert all(bool((count[mask] == 1).all()) for mask, count in zip(neighbourhood.masks, covered, strict=True))
+
+
+def test_tiles_of_edges_from_behind_leave_out_what_lies_ahead():
+    nodes = NodeBlocks.from_counts(np.array([6, 5]))
+    sources, destinations = np.array([(u, v) for v in range(6) for u in range(v)]).T
+
+    neighbourhood = Neighbourhood.from_edges(nodes, nodes, sources, destinations, tile=3)
+
+    assert neighbourhood.tiles == ((0, slice(0, 3), slice(0, 2)), (0, slice(3, 6), slice(0, 5)))
+    assert Neighbourhood.from_edges(nodes, nodes, sources, destinations, tile=4).tiles == (
+        (0, slice(None), slice(None)),
+    )
+
+
 def test_few_edges_are_not_dense():
     nodes = NodeBlocks.from_counts(np.array([10]))
     loops = np.arange(10)
