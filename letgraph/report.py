@@ -61,4 +61,5 @@ def print_scores(metrics: dict[str, Any]) -> None:
             print(f"{name}: {format_metrics(scores)}")
     speeds = [("trained", metrics["train_pairs_per_second"]), ("scored", metrics.get("predict_pairs_per_second"))]
     figures = [f"{what} at {speed:.0f} pairs/s" for what, speed in speeds if speed is not None]
-    print(", ".join([*figures, f"peak memory {metrics['peak_rss_mb']:.0f} MB"]))
+    memory = metrics["peak_rss_mb"]
+    print(", ".join([*figures, *([] if memory is None else [f"peak memory {memory:.0f} MB"])]))

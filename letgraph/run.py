@@ -101,7 +101,9 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     if DEV not in inputs.splits:
         checkpoint.save(folder)
     metrics = score_splits(best, inputs.splits, list(inputs.splits), settings.training.eval_batch_size, folder)
-    metrics |= {"train_pairs_per_second": speed, "peak_rss_mb": peak_memory() / 2**20}
+    # A run that was taken up after its last step has trained elsewhere: its speed and memory are not known here.
+    peak = None if speed is None else peak_memory() / 2**20
+    metrics |= {"train_pairs_per_second": speed, "peak_rss_mb": peak}
     _write_json(finished, metrics)
     shutil.rmtree(folder / "states", ignore_errors=True)
     print_scores(metrics)
@@ -219,7 +221,9 @@ def _count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def _fit(settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Path, processes: Processes) -> float:
+def _fit(
+    settings: Settings, inputs: Inputs, checkpoint: Checkpoint, folder: Path, processes: Processes
+) -> float | None:
     training = settings.training
     states = folder / "states"
     splits, model, collator = inputs.splits, checkpoint.model, checkpoint.collator

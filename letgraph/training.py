@@ -212,7 +212,8 @@ def last_state(folder: Path) -> Path | None:
 class Progress(TrainerCallback):
     """A progress bar over steps with loss, speed and time left; a line for every evaluation.
 
-    ``pairs_per_second``: the speed of training so far in this process, without evaluation and saving.
+    ``pairs_per_second``: the speed of training so far in this process, without evaluation and saving; None before the
+    first step.
     """
 
     def __init__(self, batch_size: int, size: int, progress: bool = True) -> None:
@@ -223,8 +224,8 @@ class Progress(TrainerCallback):
         self._since: float | None = None
 
     @property
-    def pairs_per_second(self) -> float:
-        return self.pairs / self.seconds if self.seconds else float("nan")
+    def pairs_per_second(self) -> float | None:
+        return self.pairs / self.seconds if self.seconds else None
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         interval = 1.0 if sys.stderr.isatty() else 60.0  # a log wants a line now and then, not a moving bar
@@ -247,11 +248,15 @@ class Progress(TrainerCallback):
         self.pairs += self.size - (steps - 1) * self.batch_size if last else self.batch_size
         self._since = now
         self.bar.update()
-        self.bar.set_postfix_str(f"{self._loss_text}, {self.pairs_per_second:.0f} pairs/s", refresh=False)
+        self.bar.set_postfix_str(f"{self._loss_text}{self._speed_text}", refresh=False)
 
     @property
     def _loss_text(self) -> str:
         return "loss not logged yet" if self.loss is None else f"loss {self.loss:.4f}"
+
+    @property
+    def _speed_text(self) -> str:
+        return "" if self.pairs_per_second is None else f", {self.pairs_per_second:.0f} pairs/s"
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
         self.loss = (logs or {}).get("loss", self.loss)
@@ -268,8 +273,8 @@ class Progress(TrainerCallback):
         best = " (best so far)" if state.best_global_step == state.global_step else ""
         tqdm.write(
             f"epoch {state.epoch:.2f}, step {state.global_step}: {self._loss_text}, dev accuracy "
-            f"{metrics['eval_accuracy']:.4f}, f1 {metrics['eval_f1']:.4f}, dev loss {metrics['eval_loss']:.4f}{best}, "
-            f"{self.pairs_per_second:.0f} pairs/s"
+            f"{metrics['eval_accuracy']:.4f}, f1 {metrics['eval_f1']:.4f}, dev loss {metrics['eval_loss']:.4f}{best}"
+            f"{self._speed_text}"
         )
         # The dev score is part of the state, so that a resumed run knows its best.
         control.should_save = True

@@ -133,6 +133,25 @@ def test_a_finished_run_without_scores_gets_them_and_is_not_trained_again(
     assert (folder / "model.safetensors").stat().st_mtime_ns == weights
 
 
+def test_a_run_stopped_while_it_was_scored_is_only_scored_and_claims_no_speed(
+    finished: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [*DEMO, "--epochs", "2", "--logging-steps", "2"]
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("letgraph.run.score_splits", stop)
+        run(tmp_path / "run", cache, *arguments)
+    metrics = run(tmp_path / "run", cache, *arguments, "--resume", "auto")
+
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
+    assert metrics["dev"] == json.loads((finished / "metrics.json").read_text(encoding="utf-8"))["dev"]
+    assert metrics["train_pairs_per_second"] is None and metrics["peak_rss_mb"] is None
+    assert metrics["predict_pairs_per_second"] > 0
+
+
 def test_a_baseline_leaves_a_model_that_can_be_loaded_and_no_lexicon(cache: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     arguments = [*DEMO, "--model", "esim", "--set", "embedding_size=16", "hidden_size=16", "--max-steps", "2"]
