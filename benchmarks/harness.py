@@ -18,12 +18,16 @@ from torch.profiler import ProfilerActivity, profile
 from letgraph.errors import LetgraphError
 from letgraph.output import whole_file
 
+PATIENCE = 5.0
+"""Seconds of one pass from which on a candidate is not timed."""
+
 
 @dataclass
 class Candidate:
     """``run()`` gives the results of one forward pass; a backward pass forms the gradients of ``inputs``.
 
-    ``compared``: whether its results must be those of the first candidate that is.
+    ``compared``: whether its results must be those of the first candidate that is. ``first``: seconds of its
+    first pass.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Candidate:
     forward: list[float] = field(default_factory=list)
     both: list[float] = field(default_factory=list)
     peak_mb: float = 0.0
+    first: float = 0.0
 
     def backward(self, results: Sequence[Tensor]) -> None:
         for tensor in self.inputs:
@@ -69,10 +74,12 @@ def check_agreement(candidates: Iterable[Candidate], tolerance: float = 5e-4) ->
     those of weights sum them over all nodes, so float32 leaves few digits in large batches."""
     first: tuple[str, list[Tensor]] | None = None
     for candidate in candidates:
-        if not candidate.compared:
-            continue
+        start = time.perf_counter()
         results = candidate.run()
         candidate.backward(results)
+        candidate.first = time.perf_counter() - start
+        if not candidate.compared:
+            continue
         found = [*(result.detach() for result in results), *(x.grad for x in candidate.inputs if x.grad is not None)]
         first = first or (candidate.name, found)
         for one, other in zip(first[1], found, strict=True):
@@ -81,8 +88,10 @@ def check_agreement(candidates: Iterable[Candidate], tolerance: float = 5e-4) ->
 
 
 def measure(candidates: Sequence[Candidate], seconds: float, min_rounds: int = 3) -> list[Row]:
-    """Time all candidates in turn, after a warm-up, until ``seconds`` are over and every one had ``min_rounds``."""
+    """Time all candidates in turn, after a warm-up, until ``seconds`` are over and every one had ``min_rounds``. Those
+    whose first pass takes more than `PATIENCE` get no row."""
     check_agreement(candidates)
+    candidates = [candidate for candidate in candidates if candidate.first <= PATIENCE]
     for candidate in candidates:
         candidate.peak_mb = peak_memory(candidate)
     end = time.perf_counter() + seconds

@@ -217,6 +217,9 @@ def run(etype: schema.EdgeType, batch: PairBatch, length: int | None, seconds: f
     rows = measure(chosen, seconds)
     counts = f"{batch.graph.num_nodes(etype[0]):,} -> {batch.graph.num_nodes(etype[2]):,} nodes, {edges:,} edges"
     print_table(f"{'-'.join(etype)}, {len(batch)} pairs, {text}: {counts}; ms", rows, "projections")
+    for candidate in chosen:
+        if candidate.name not in [row.candidate for row in rows]:
+            print(f"{candidate.name:<34}left out: its first pass took {candidate.first:.1f} s")
     for name in left_out:
         print(f"{name:<34}left out: it would make a tensor of more than {MAX_BYTES / 1e9} GB")
     place = {"edge_type": etype[1], "batch_size": len(batch), "length": length, "edges": edges}
