@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +56,7 @@ class Row:
     forward_quartiles: tuple[float, float]
     forward_backward_quartiles: tuple[float, float]
     peak_mb: float
-    rounds: int
+    passes: int
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -88,27 +89,33 @@ def check_agreement(candidates: Iterable[Candidate], tolerance: float = 5e-4) ->
 
 
 def measure(candidates: Sequence[Candidate], seconds: float, min_rounds: int = 3) -> list[Row]:
-    """Time all candidates in turn, after a warm-up, until ``seconds`` are over and every one had ``min_rounds``. Those
-    whose first pass takes more than `PATIENCE` get no row."""
+    """Time all candidates in rounds, after a warm-up, until ``seconds`` are over and every one had ``min_rounds``; in a
+    round each has up to five passes, for a tenth of a second. A first pass longer than `PATIENCE` gets no row.
+    """
     check_agreement(candidates)
     candidates = [candidate for candidate in candidates if candidate.first <= PATIENCE]
     for candidate in candidates:
         candidate.peak_mb = peak_memory(candidate)
     end = time.perf_counter() + seconds
+    order = random.Random(0)
     number = 0
     while number < min_rounds or time.perf_counter() < end:
-        # Each round begins with another candidate, so that none always follows the one that fills the caches.
-        shift = number % len(candidates)
-        for candidate in [*candidates[shift:], *candidates[:shift]]:
-            start = time.perf_counter()
-            with torch.no_grad():
-                candidate.run()
-            middle = time.perf_counter()
-            candidate.backward(candidate.run())
-            candidate.forward.append((middle - start) * 1e3)
-            candidate.both.append((time.perf_counter() - middle) * 1e3)
+        # In another order each time, so that none always follows the one that fills the caches.
+        for candidate in order.sample(candidates, len(candidates)):
+            for _ in range(min(5, 1 + int(0.1 / candidate.first))):
+                _time(candidate)
         number += 1
     return [_row(candidate) for candidate in candidates]
+
+
+def _time(candidate: Candidate) -> None:
+    start = time.perf_counter()
+    with torch.no_grad():
+        candidate.run()
+    middle = time.perf_counter()
+    candidate.backward(candidate.run())
+    candidate.forward.append((middle - start) * 1e3)
+    candidate.both.append((time.perf_counter() - middle) * 1e3)
 
 
 def _row(candidate: Candidate) -> Row:

@@ -42,6 +42,19 @@ CHARACTERS = 800
 MAX_BYTES = 1.5e9
 """Candidates that would make a tensor larger than this are left out, and said to be."""
 
+OTHERS = (
+    "tab:blue",
+    "tab:orange",
+    "tab:green",
+    "tab:purple",
+    "tab:brown",
+    "tab:pink",
+    "tab:gray",
+    "tab:olive",
+    "tab:cyan",
+)
+"""Colours of the candidates that are not ours: red is."""
+
 Attend = Callable[[Neighbourhood, Tensor, Tensor, Tensor, Tensor], Tensor]
 """Neighbourhood, q, k, f, v -> sums; the last four are (nodes, 1, features)."""
 
@@ -242,14 +255,16 @@ def draw(canvas: Any, results: Sequence[dict[str, Any]]) -> None:
     panels = [panel for panel in panels if panel[2]]
     for number, (label, key, part) in enumerate(panels):
         axes = canvas.add_subplot(1, len(panels), number + 1)
+        axes.set_prop_cycle(color=OTHERS)
         for name in dict.fromkeys(row["candidate"] for row in part):
             line = [(row[key], row["forward_backward_ms"]) for row in part if row["candidate"] == name]
-            style = {"projections": "k--", "letgraph": "C3o-"}.get(name, ".-")
+            style = {"projections": "k--", "letgraph": "ro-"}.get(name, ".-")
             axes.plot(*zip(*line, strict=True), style, label=name, linewidth=2.5 if name == "letgraph" else 1.2)
         axes.set(xscale="log", yscale="log", xlabel=label, ylabel="forward and backward, ms")
         axes.grid(alpha=0.3, which="both")
         axes.set_title(f"MD-GAT over edge type '{shown}'")
-    axes.legend(fontsize=8)
+    handles, labels = axes.get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
+from letgraph.errors import LetgraphError
 from letgraph.models.output import PairOutput, pair_output
 from letgraph.nn.dropout import Dropout
 from letgraph.nn.feed_forward import feed_forward
@@ -15,6 +16,9 @@ from letgraph.nn.sequences import Sequences
 
 if TYPE_CHECKING:
     from letgraph.data.collate import PairBatch
+
+
+Compared = Literal["enhanced", "concatenation"]
 
 
 class BaselineConfig(PretrainedConfig):
@@ -78,6 +82,19 @@ class Baseline(PreTrainedModel):
         raise NotImplementedError
 
 
+class SiameseConfig(BaselineConfig):
+    """Settings of models that encode each sentence alone.
+
+    ``compared``: "enhanced", or "concatenation" to leave the difference and the product of the sentences out.
+    """
+
+    def __init__(self, compared: Compared = "enhanced", **kwargs: Any) -> None:
+        if compared not in get_args(Compared):
+            raise LetgraphError(f"compared={compared!r}: choose one of {', '.join(get_args(Compared))}")
+        self.compared = compared
+        super().__init__(**kwargs)
+
+
 class Siamese(Baseline):
     r"""One encoder for both sentences, then
 
@@ -88,9 +105,10 @@ class Siamese(Baseline):
     Source of the matching: Mou et al. 2016 (concatenation, difference, product).
     """
 
-    def __init__(self, config: BaselineConfig, encoded_size: int) -> None:
+    def __init__(self, config: SiameseConfig, encoded_size: int) -> None:
         super().__init__(config)
-        self.classifier = feed_forward(4 * encoded_size, config.hidden_size, 1, config.dropout)
+        self.parts = 4 if config.compared == "enhanced" else 2
+        self.classifier = feed_forward(self.parts * encoded_size, config.hidden_size, 1, config.dropout)
 
     def encode(self, batch: PairBatch) -> Tensor:
         """Vectors (2B, encoded_size) of the sentences; 2p and 2p + 1 are a pair."""
@@ -99,7 +117,8 @@ class Siamese(Baseline):
     def score(self, batch: PairBatch) -> Tensor:
         encoded = self.encode(batch)
         u, v = encoded[0::2], encoded[1::2]
-        return self.classifier(self.dropout(torch.cat([u, v, (u - v).abs(), u * v], -1))).squeeze(-1)
+        compared = torch.cat([u, v, (u - v).abs(), u * v][: self.parts], -1)
+        return self.classifier(self.dropout(compared)).squeeze(-1)
 
 
 def character_ids(batch: PairBatch) -> Tensor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from letgraph.models.baseline import BaselineConfig, Siamese, character_ids, sentences
+from letgraph.models.baseline import Siamese, SiameseConfig, character_ids, sentences
 from letgraph.nn.embedding import embedding
 from letgraph.nn.sequences import BiLSTM
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from letgraph.data.collate import PairBatch
 
 
-class SiameseBiLSTMConfig(BaselineConfig):
+class SiameseBiLSTMConfig(SiameseConfig):
     """Configuration of `SiameseBiLSTM`: one layer, ``hidden_size`` a direction (128), ``dropout`` 0.2 as in LET."""
 
     model_type = "bilstm"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from letgraph.models.baseline import BaselineConfig, Siamese, character_ids, sentences
+from letgraph.models.baseline import Siamese, SiameseConfig, character_ids, sentences
 from letgraph.nn.embedding import embedding
 
 if TYPE_CHECKING:
     from letgraph.data.collate import PairBatch
 
 
-class TextCNNConfig(BaselineConfig):
+class TextCNNConfig(SiameseConfig):
     """Configuration of `TextCNN`.
 
     ``widths`` of the kernels, in characters; ``filters`` for each width (100) and ``dropout`` (0.5) are Kim's; the

@@ -119,7 +119,7 @@ def _products(blocks: NodeBlocks, terms: Sequence[Term], heads: int, d: int) -> 
             views[b].zero_()
     for b, at, left, right in terms:
         if tiles[b] > 1:
-            views[b][:, at].baddbmm_(left, right)
+            views[b][:, at].add_(torch.bmm(left, right))
         else:  # the only tile is all of every block
             torch.bmm(left, right, out=views[b])
     if heads == 1:
