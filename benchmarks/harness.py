@@ -72,7 +72,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def check_agreement(candidates: Iterable[Candidate], tolerance: float = 5e-4) -> None:
     """Raises `AssertionError` where two candidates differ in a result or in a gradient, by more than ``tolerance``
     times its largest entry (or 1, if that is smaller). Gradients of a softmax are differences that nearly cancel, and
-    those of weights sum them over all nodes, so float32 leaves few digits in large batches."""
+    those of weights sum them over all nodes, so float32 leaves few digits in large batches. Notes the time of this
+    first pass of every candidate."""
     first: tuple[str, list[Tensor]] | None = None
     for candidate in candidates:
         start = time.perf_counter()

@@ -231,7 +231,7 @@ def run(etype: schema.EdgeType, batch: PairBatch, length: int | None, seconds: f
     counts = f"{batch.graph.num_nodes(etype[0]):,} -> {batch.graph.num_nodes(etype[2]):,} nodes, {edges:,} edges"
     print_table(f"{'-'.join(etype)}, {len(batch)} pairs, {text}: {counts}; ms", rows, "projections")
     for candidate in chosen:
-        if candidate.name not in [row.candidate for row in rows]:
+        if not candidate.both:
             print(f"{candidate.name:<34}left out: its first pass took {candidate.first:.1f} s")
     for name in left_out:
         print(f"{name:<34}left out: it would make a tensor of more than {MAX_BYTES / 1e9} GB")

@@ -184,7 +184,7 @@ class Neighbourhood(_Movable):
         mask = torch.cat([(d.unsqueeze(2) & s.unsqueeze(1)).flatten() for d, s in blocks])
         return cls(src, dst, mask)
 
-    @property
+    @cached_property
     def masks(self) -> list[Tensor]:
         """For each bucket a view (G_b, N_dst, N_src) of ``mask``."""
         shapes = [(*dst, width) for dst, (_, width) in zip(self.dst.shapes, self.src.shapes, strict=True)]
@@ -195,7 +195,7 @@ class Neighbourhood(_Movable):
     def penalties(self) -> list[Tensor]:
         """For each bucket float32 (G_b, N_dst, N_src), to be added to scores: 0 where an edge leads, -1e38 elsewhere.
 
-        On a CPU this is 30 times as fast as `masked_fill_`, and a row without an edge keeps finite scores.
+        On a CPU this is much faster than `masked_fill_`, and a row without an edge keeps finite scores.
         """
         return [mask.float().sub_(1).mul_(1e38) for mask in self.masks]
 
@@ -207,7 +207,7 @@ class Neighbourhood(_Movable):
     @property
     def has_source(self) -> Tensor:
         """(destinations,): whether an edge leads there."""
-        return self.dst.flatten(torch.cat([mask.any(-1).flatten() for mask in self.masks]))
+        return self.dst.flatten(torch.cat([reached.flatten() for reached in self.reached])) > 0
 
     @property
     def edges(self) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 class LetgraphError(Exception):
@@ -25,6 +25,12 @@ class DataError(LetgraphError):
 
 class MissingDependency(LetgraphError):
     """Something optional that is not installed, named together with the command that mends it."""
+
+
+def require_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raises `LetgraphError`, with the ``choices`` there are, where the setting ``name`` has another value."""
+    if value not in choices:
+        raise LetgraphError(f"{name}={value!r}: choose one of {', '.join(choices)}")
 
 
 def run_cli(main: Callable[[], None]) -> None:

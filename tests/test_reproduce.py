@@ -86,6 +86,15 @@ def test_the_estimate_is_pairs_by_speed(run, tmp_path: Path) -> None:
     assert lines[-1] == "3 of 4 runs to do: about 36 s of training"
 
 
+@pytest.mark.parametrize("speed", [None, float("nan"), 0.0])
+def test_a_run_without_a_speed_serves_no_estimate(run, tmp_path: Path, speed: float | None) -> None:
+    finished_run(tmp_path / "byhand", "--dataset", "demo", "--limit=100", "--seed=7", speed=speed)
+
+    listed = plan(run, tmp_path, "gru", "--seeds", "8", "--limit", "100")
+
+    assert listed.count("nothing to estimate its time from") == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
-from letgraph.errors import LetgraphError
+from letgraph.errors import require_choice
 from letgraph.models.output import PairOutput, pair_output
 from letgraph.nn.dropout import Dropout
 from letgraph.nn.feed_forward import feed_forward
@@ -89,8 +89,7 @@ class SiameseConfig(BaselineConfig):
     """
 
     def __init__(self, compared: Compared = "enhanced", **kwargs: Any) -> None:
-        if compared not in get_args(Compared):
-            raise LetgraphError(f"compared={compared!r}: choose one of {', '.join(get_args(Compared))}")
+        require_choice("compared", compared, get_args(Compared))
         self.compared = compared
         super().__init__(**kwargs)
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class SiameseBiLSTMConfig(SiameseConfig):
-    """Configuration of `SiameseBiLSTM`: one layer, ``hidden_size`` a direction (128), ``dropout`` 0.2 as in LET."""
+    """Configuration of `SiameseBiLSTM`: one layer, ``hidden_size`` a direction (128), ``dropout`` 0.2 as in LET;
+    ``compared`` as in `letgraph.models.baseline.SiameseConfig`."""
 
     model_type = "bilstm"
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from transformers import PretrainedConfig
 
-from letgraph.errors import LetgraphError
+from letgraph.errors import LetgraphError, require_choice
 from letgraph.nn.dropout import DropoutMode
 from letgraph.nn.matching import Cosine
 from letgraph.nn.md_attention import Kernel
@@ -160,8 +160,8 @@ class LETConfig(PretrainedConfig):
     ) -> None:
         settings = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         for name, value in settings.items():
-            if name in CHOICES and value not in CHOICES[name]:
-                raise LetgraphError(f"{name}={value!r}: choose one of {', '.join(CHOICES[name])}")
+            if name in CHOICES:
+                require_choice(name, value, CHOICES[name])
             setattr(self, name, value)
         super().__init__(**kwargs)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from letgraph import schema
-from letgraph.errors import LetgraphError
+from letgraph.errors import require_choice
 from letgraph.models.baseline import Baseline, BaselineConfig, character_ids, sentence_of_character
 from letgraph.nn.embedding import WordEmbedding
 from letgraph.nn.feed_forward import feed_forward
@@ -41,8 +41,7 @@ class LatticeCNNConfig(BaselineConfig):
         dropout: float = 0.5,
         **kwargs: Any,
     ) -> None:
-        if pooling not in get_args(ContextPooling):
-            raise LetgraphError(f"pooling={pooling!r}: choose one of {', '.join(get_args(ContextPooling))}")
+        require_choice("pooling", pooling, get_args(ContextPooling))
         self.filters, self.num_layers, self.pooling, self.word_buckets = filters, num_layers, pooling, word_buckets
         super().__init__(hidden_size=hidden_size, dropout=dropout, **kwargs)
 

@@ -19,6 +19,7 @@ class TextCNNConfig(SiameseConfig):
 
     ``widths`` of the kernels, in characters; ``filters`` for each width (100) and ``dropout`` (0.5) are Kim's; the
     widths are 1 to 5 in place of his 3, 4, 5 words, since a character is less than a word.
+    ``compared`` as in `letgraph.models.baseline.SiameseConfig`.
     """
 
     model_type = "textcnn"

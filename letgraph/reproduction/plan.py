@@ -144,7 +144,7 @@ def _arguments(row: Row, dataset: str, encoder_dir: Path | None) -> Iterator[str
 def estimate(runs: Sequence[Run], folder: Path) -> list[Estimate]:
     """For each run, from the speed of finished ones in ``folder``: of the same row and corpus, else of the same model
     and corpus, else of the same model. Training alone: scoring and preparing are not in it."""
-    finished = [result for result in find_results(folder) if result.metrics["train_pairs_per_second"]]
+    finished = [result for result in find_results(folder) if (result.metrics["train_pairs_per_second"] or 0) > 0]
     return [_estimate(run, finished) for run in runs]
 
 

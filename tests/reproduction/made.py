@@ -19,7 +19,7 @@ def finished_run(
     right: int | None = None,
     splits: tuple[str, ...] = ("dev",),
     labels: np.ndarray = LABELS,
-    speed: float = 100.0,
+    speed: float | None = 100.0,
     correct: list[bool] | None = None,
     with_scores: bool = True,
 ) -> Path:
