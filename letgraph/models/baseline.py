@@ -10,6 +10,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from letgraph.errors import require_choice
 from letgraph.models.output import PairOutput, pair_output
+from letgraph.models.without_senses import WithoutSenses
 from letgraph.nn.dropout import Dropout
 from letgraph.nn.feed_forward import feed_forward
 from letgraph.nn.sequences import Sequences
@@ -21,21 +22,12 @@ if TYPE_CHECKING:
 Compared = Literal["enhanced", "concatenation"]
 
 
-class BaselineConfig(PretrainedConfig):
+class BaselineConfig(WithoutSenses, PretrainedConfig):
     """Settings that all baselines have.
 
     ``vocab_size`` characters; ``embedding_size`` of their vectors, which are trained from scratch, as LET's are;
-    ``hidden_size`` of the encoder and of the classifier's hidden layer; ``dropout``. A baseline has no sense and no
-    lexicon, and sentences may have any length.
+    ``hidden_size`` of the encoder and of the classifier's hidden layer; ``dropout``.
     """
-
-    senses = False
-    needs_lexicon = False
-    lexicon_hash: str | None = None
-    max_positions: int | None = None
-    positions = "restart"
-    num_dummies = 0
-    needs_sememe_nodes = False
 
     def __init__(
         self,
@@ -48,11 +40,6 @@ class BaselineConfig(PretrainedConfig):
         self.vocab_size, self.embedding_size = vocab_size, embedding_size
         self.hidden_size, self.dropout = hidden_size, dropout
         super().__init__(**kwargs)
-
-    @property
-    def graph_options(self) -> dict[str, Any]:
-        """What a `letgraph.data.collate.Collator` must build for this model."""
-        return {"senses": False, "edges": False}
 
 
 class Baseline(PreTrainedModel):

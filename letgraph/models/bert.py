@@ -10,13 +10,14 @@ from transformers import PretrainedConfig
 from letgraph.errors import LetgraphError
 from letgraph.models.encoder_model import EncoderModel
 from letgraph.models.output import PairOutput, pair_output
+from letgraph.models.without_senses import WithoutSenses
 from letgraph.nn.dropout import Dropout
 
 if TYPE_CHECKING:
     from letgraph.data.collate import PairBatch
 
 
-class BertConfig(PretrainedConfig):
+class BertConfig(WithoutSenses, PretrainedConfig):
     """Configuration of `Bert`.
 
     ``encoder_config``: configuration of the encoder; ``encoder_size`` of its vectors, ``max_positions`` of its tokens;
@@ -25,11 +26,6 @@ class BertConfig(PretrainedConfig):
 
     model_type = "bert"
 
-    senses = False
-    needs_lexicon = False
-    lexicon_hash: str | None = None
-    num_dummies = 0
-    needs_sememe_nodes = False
     encoder_context = "pair"
     positions = "running"
     cls_vector = "pooled"
@@ -50,8 +46,7 @@ class BertConfig(PretrainedConfig):
 
     @property
     def graph_options(self) -> dict[str, Any]:
-        """What a `letgraph.data.collate.Collator` must build for this model."""
-        return {"senses": False, "edges": False, "positions": self.positions}
+        return {**super().graph_options, "positions": self.positions}
 
 
 class Bert(EncoderModel):
