@@ -23,6 +23,7 @@ def parser() -> argparse.ArgumentParser:
         ("table2", "segmentation and senses"),
         ("gru", "with and without GRU"),
         ("layers", "1 to 4 layers of SaGT"),
+        ("attention", "MD-GAT against scalar attention in SaGT"),
         ("encoder", "an encoder (--encoder PATH_OR_NAME) alone, K-BERT, LET-BERT without and with senses"),
     ):
         table = commands.add_parser(

@@ -69,6 +69,13 @@ def test_runs_are_listed_seed_by_seed_and_nothing_is_written(run, tmp_path: Path
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_row_may_be_a_named_setting_of_the_model(run, tmp_path: Path) -> None:
+    listed = plan(run, tmp_path / "runs", "attention", "--seeds", "1")
+
+    names = [line.partition(":")[0] for line in listed.splitlines()]
+    assert names[:2] == ["demo-let-seed1", "demo-let-attention=scalar-seed1"]
+
+
 def test_the_estimate_is_pairs_by_speed(run, tmp_path: Path) -> None:
     """100 pairs, 3 epochs at 25 pairs/s: 12 s; without senses, of which no run is there, the model's speed serves."""
     finished_run(tmp_path / "byhand", "--dataset", "demo", "--limit=100", "--seed=7", speed=25.0)

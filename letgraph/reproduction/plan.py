@@ -22,7 +22,7 @@ from letgraph.reproduction.results import (
     run_name,
 )
 from letgraph.reproduction.rows import ABLATIONS, Row, TableRows
-from letgraph.reproduction.tables import Family, family_of
+from letgraph.reproduction.tables import Family, as_text, family_of
 from letgraph.run import train
 from letgraph.settings import Settings
 
@@ -123,7 +123,9 @@ def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence
     for name in (*request.table.varies, *ABLATIONS):
         if special.get(name) != row.settings.get(name):
             flag = name.replace("_", "-")
-            raise LetgraphError(f"{flag} {special.get(name)} contradicts row {row.title!r} of {request.table.name}")
+            raise LetgraphError(
+                f"{flag} {as_text(special.get(name))} contradicts row {row.title!r} of {request.table.name}"
+            )
     result = next((result for result in finished if identity(result.settings) == identity(as_kept)), None)
     folder = request.folder / run_name(as_kept)
     return Run(row, replace(settings, training=replace(settings.training, output_dir=str(folder))), result)
@@ -137,6 +139,8 @@ def _arguments(row: Row, dataset: str, encoder_dir: Path | None) -> Iterator[str
         if name == "encoder":
             assert encoder_dir is not None
             yield f"--encoder={encoder_dir / str(value)}"
+        elif isinstance(value, list):
+            yield from (f"--{flag}", *value)
         else:
             yield f"--no-{flag}" if value is False else f"--{flag}={value}"
 

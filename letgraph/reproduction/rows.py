@@ -170,6 +170,18 @@ LAYERS = TableRows(
     (_ABLATION,),
 )
 
+ATTENTION = TableRows(
+    "attention",
+    "Attention in SaGT",
+    ("model", "set"),
+    (
+        Row("md-gat", "MD-GAT", {"model": "let"}),
+        Row("gat", "GAT, scalar attention", {"model": "let", "set": ["attention=scalar"]}),
+    ),
+    (Claim("md-gat", "gat", "argued for, not measured"),),
+    ("lcqmc",),
+)
+
 ENCODER = TableRows(
     "encoder",
     "What a graph adds to an encoder",
@@ -190,7 +202,7 @@ ENCODER = TableRows(
     needs="encoder",
 )
 
-TABLES = {table.name: table for table in (TABLE1, TABLE2, GRU, LAYERS, ENCODER)}
+TABLES = {table.name: table for table in (TABLE1, TABLE2, GRU, LAYERS, ATTENTION, ENCODER)}
 """By the name that the command line has for them."""
 
 ABLATIONS = ("segmenter", "senses", "gru", "layers")

@@ -69,10 +69,11 @@ def family_of(dataset: str, special: Mapping[str, Any]) -> Family:
     """The family of a corpus and `differences`. Which file of senses it was does not part a family: baselines read
     none."""
     values = {name: value for name, value in special.items() if name not in ("hownet", "sememe_vectors")}
-    return Family(dataset, tuple(sorted((name, _text(value)) for name, value in values.items())))
+    return Family(dataset, tuple(sorted((name, as_text(value)) for name, value in values.items())))
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A setting as titles and messages have it."""
     if isinstance(value, list):
         return " ".join(sorted(map(str, value)))
     return f"{value:g}" if isinstance(value, float) else str(value)

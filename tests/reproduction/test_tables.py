@@ -15,6 +15,7 @@ from letgraph.reproduction.tables import Family, build_sections, sort_out
 from tests.reproduction.made import finished_run
 
 BQ = ("--dataset", "bq")
+LET_ROWS = {"table1": "let", "table2": "lattice-senses", "gru": "gru", "layers": "layers-2"}
 
 
 def sections(folder: Path, table: str):
@@ -32,7 +33,8 @@ def placed(folder: Path, *arguments: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("arguments", "rows"),
     [
-        ([], {"table1": "let", "table2": "lattice-senses", "gru": "gru", "layers": "layers-2"}),
+        ([], LET_ROWS | {"attention": "md-gat"}),
+        (["--set", "attention=scalar"], LET_ROWS | {"attention": "gat"}),  # a section of their own but in the last
         (["--model", "esim"], {"table1": "esim"}),
         (["--segmenter", "jieba", "--no-senses"], {"table2": "jieba-no-senses"}),
         (["--no-gru"], {"gru": "no-gru"}),
@@ -54,7 +56,7 @@ def test_rows_claims_and_settings_agree() -> None:
         assert len(set(names)) == len(names) == len({str(dict(row.settings)) for row in table.rows})
         assert {claim.better for claim in table.claims} | {claim.worse for claim in table.claims} <= set(names)
         assert all(set(row.settings) <= set(table.varies) for row in table.rows)
-    assert set(ABLATIONS) == {name for table in TABLES.values() for name in table.varies} - {"model", "encoder"}
+    assert set(ABLATIONS) == {name for table in TABLES.values() for name in table.varies} - {"model", "encoder", "set"}
 
 
 def test_mean_and_deviation_over_seeds_worked_by_hand(tmp_path: Path) -> None:
