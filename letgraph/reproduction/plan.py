@@ -14,6 +14,7 @@ from letgraph.data.corpora import open_corpus
 from letgraph.errors import LetgraphError
 from letgraph.reproduction.results import (
     Result,
+    as_text,
     differences,
     find_results,
     identity,
@@ -22,7 +23,7 @@ from letgraph.reproduction.results import (
     run_name,
 )
 from letgraph.reproduction.rows import ABLATIONS, Row, TableRows
-from letgraph.reproduction.tables import Family, as_text, family_of
+from letgraph.reproduction.tables import Family, family_of
 from letgraph.run import train
 from letgraph.settings import Settings
 

@@ -120,9 +120,16 @@ def run_name(settings: Mapping[str, Any]) -> str:
         elif isinstance(value, bool):
             parts.append(name if value else f"no-{name}")
         else:
-            text = f"{value:g}" if isinstance(value, float) else str(value)
+            text = as_text(value)
             parts.append(text if name in ("segmenter", "encoder", "preset") else f"{name}{text}")
     return re.sub(r"[^\w.=+-]", "_", "-".join([*parts, f"seed{settings['seed']}"]))
+
+
+def as_text(value: Any) -> str:
+    """The value of a setting as names, titles and messages have it."""
+    if isinstance(value, list):
+        return " ".join(sorted(map(str, value)))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def read_result(folder: Path) -> Result:

@@ -11,7 +11,7 @@ import numpy as np
 
 from letgraph.errors import LetgraphError
 from letgraph.reproduction.comparisons import Comparison, compare
-from letgraph.reproduction.results import FILES, SPLITS, Result, differences
+from letgraph.reproduction.results import FILES, SPLITS, Result, as_text, differences
 from letgraph.reproduction.rows import ABLATIONS, Claim, Row, TableRows
 
 
@@ -70,13 +70,6 @@ def family_of(dataset: str, special: Mapping[str, Any]) -> Family:
     none."""
     values = {name: value for name, value in special.items() if name not in ("hownet", "sememe_vectors")}
     return Family(dataset, tuple(sorted((name, as_text(value)) for name, value in values.items())))
-
-
-def as_text(value: Any) -> str:
-    """A setting as titles and messages have it."""
-    if isinstance(value, list):
-        return " ".join(sorted(map(str, value)))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def build_sections(table: TableRows, results: Iterable[Result]) -> dict[Family, Section]:
