@@ -109,6 +109,8 @@ def test_a_run_without_a_speed_serves_no_estimate(run, tmp_path: Path, speed: fl
         (["table1", "--models", "let", "--seed", "3"], "--seed: give --seeds"),
         (["table1", "--models", "let", "--segmenter", "jieba"], "segmenter jieba contradicts row 'LET' of table1"),
         (["table2", "--models", "lattice-senses", "--no-senses"], "senses False contradicts row"),
+        (["table2", "--models", "thulac-senses", "--segmenter", "jieba"], "segmenter jieba contradicts row"),
+        (["attention", "--models", "gat", "--set", "dropout=0.1"], "set dropout=0.1 contradicts row"),
         (["table1", "--models", "esim", "--no-senses"], "contradict"),
     ],
 )

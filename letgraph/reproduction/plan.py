@@ -111,8 +111,8 @@ def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence
     arguments = [
         "--dataset",
         dataset,
-        *request.options,
         *_arguments(row, dataset, request.encoder_dir),
+        *request.options,  # last, so that one which contradicts the row is seen below and not overridden
         "--seed",
         str(seed),
     ]
