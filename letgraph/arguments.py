@@ -25,6 +25,10 @@ CORPUS_DEFAULTS: dict[str | None, dict[str, float]] = {
 """What suits a corpus where the user does not say; under None, any other corpus. Source: LET (AAAI 2021) for all but
 demo, whose three passes fit into the minutes that a demonstration may take."""
 
+LEARNING_RATES: dict[str | None, float] = {None: 5e-4, "esim": 1e-3}
+"""What suits a model where the user does not say; under None, any other model. Source: LET (AAAI 2021), for LET; for
+ESIM it is measured in docs/results.md."""
+
 
 class _Parser(HfArgumentParser):
     """Errors in one line, with the nearest right name for an unknown option."""
@@ -81,6 +85,8 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
         training.epochs = recipe["epochs"]
     if training.batch_size is None:
         training.batch_size = int(recipe["batch_size"])
+    if training.learning_rate is None:
+        training.learning_rate = LEARNING_RATES.get(model.model, LEARNING_RATES[None])
     settings = Settings(data, model, training)
     check(settings, given)
     return settings

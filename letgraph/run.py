@@ -228,7 +228,7 @@ def _fit(
     states = folder / "states"
     splits, model, collator = inputs.splits, checkpoint.model, checkpoint.collator
     batch_size = training.batch_size
-    assert batch_size is not None and training.epochs is not None
+    assert batch_size is not None and training.epochs is not None and training.learning_rate is not None
     steps = -(-len(splits[TRAIN]) // batch_size)
     total = training.max_steps if training.max_steps > 0 else int(np.ceil(training.epochs * steps))
     arguments = TrainingArguments(

@@ -104,7 +104,7 @@ class TrainingSettings:
     batch_size: int | None = _setting(None, "pairs a step; None: 64 for bq, else 32")
     eval_batch_size: int = _setting(128, "pairs a batch when scoring")
     accumulate: int = _setting(1, "cut a step's batch into N parts, for want of memory; the step is the same")
-    learning_rate: float = _setting(5e-4, "peak learning rate")
+    learning_rate: float | None = _setting(None, "peak learning rate; None: 1e-3 for esim, else 5e-4")
     encoder_rate: float = _setting(0.1, "learning rate of a pre-trained encoder, as a part of the others'")
     warmup: float = _setting(0.1, "part of the steps in which the learning rate rises")
     weight_decay: float = _setting(1e-6, "L2 penalty on all parameters but biases and layer normalisation")
@@ -229,8 +229,13 @@ def _check(settings: Settings) -> None:
     ):
         if value is not None and value < least:
             raise LetgraphError(f"{flag} {value}: it has to be {least} or more")
-    if training.epochs is None or training.epochs <= 0 or training.learning_rate <= 0 or training.encoder_rate <= 0:
-        raise LetgraphError("--epochs, --learning-rate and --encoder-rate have to be above 0")
+    for flag, rate in (
+        ("--epochs", training.epochs),
+        ("--learning-rate", training.learning_rate),
+        ("--encoder-rate", training.encoder_rate),
+    ):
+        if rate is not None and rate <= 0:
+            raise LetgraphError(f"{flag} {rate:g}: it has to be above 0")
     if training.batch_size is not None and training.batch_size % training.accumulate:
         raise LetgraphError(f"--batch-size {training.batch_size} cannot be cut into {training.accumulate} equal parts")
     if training.gradient_checkpointing and not issubclass(MODELS[model.model], EncoderModel):

@@ -31,6 +31,8 @@ def test_defaults_are_those_of_the_paper():
     assert (training.epochs, training.batch_size, training.learning_rate) == (6, 32, 5e-4)
     assert (training.warmup, training.weight_decay) == (0.1, 1e-6)
     assert parse_settings(["--dataset", "bq"]).training.batch_size == 64
+    rates = [parse_settings(["--dataset", "bq", "--model", name]).training.learning_rate for name in ("bimpm", "esim")]
+    assert rates == [5e-4, 1e-3]
     config = settings.model_config()
     assert (config.senses, config.gru, config.num_layers, config.dropout) == (True, True, 2, 0.2)
     assert all(getattr(config, name) != value for name, value in PRESETS["reference"].items())
@@ -244,4 +246,4 @@ def test_help_groups_the_options_and_shows_defaults(capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert stop.value.code == 0
     assert all(f"{group}: " in text or f"{group} " in text for group in ("data", "model", "training"))
-    assert "(default: 0.0005)" in text and "--batch-size" in text and "--batch_size" not in text
+    assert "(default: 1e-06)" in text and "--batch-size" in text and "--batch_size" not in text

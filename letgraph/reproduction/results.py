@@ -27,6 +27,7 @@ from letgraph.errors import DataError, LetgraphError
 from letgraph.output import whole_file
 from letgraph.run import REPEATABLE
 from letgraph.scores import read_scores, scores_path
+from letgraph.settings import DataSettings, ModelSettings, Settings, TrainingSettings
 
 SPLITS = ("test", "dev")
 """What tables show, the first that there is."""
@@ -80,11 +81,23 @@ def differences(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Where `portable` settings are not the defaults of their corpus and model; without corpus, model and seed."""
     encoder = settings.get("encoder")
     defaults = _defaults(str(settings["dataset"]), str(settings["model"]), encoder)
+    made = {**settings, "set": [item for item in settings.get("set", []) if not _says_default(item, settings)]}
     return {
-        name: settings[name]
+        name: made[name]
         for name, default in defaults.items()
-        if name in settings and settings[name] != default and name not in ("dataset", "model", "seed")
+        if name in made and made[name] != default and name not in ("dataset", "model", "seed")
     } | ({"encoder": encoder} if encoder else {})
+
+
+def _says_default(item: str, settings: Mapping[str, Any]) -> bool:
+    """Whether ``--set NAME=VALUE`` gives the model what it has anyway."""
+    variant = {name: settings[name] for name in ("model", "preset") if name in settings}
+    models = (ModelSettings(**variant, set=made) for made in ([], [item]))
+    try:
+        plain, said = (Settings(DataSettings(), model, TrainingSettings()).model_config().to_dict() for model in models)
+    except LetgraphError:  # an earlier version had this setting
+        return False
+    return bool(plain == said)
 
 
 def identity(settings: Mapping[str, Any]) -> dict[str, Any]:

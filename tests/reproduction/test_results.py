@@ -23,6 +23,7 @@ def settings(*arguments: str) -> dict:
         (["--dataset", "bq", "--seed=1"], "bq-let-seed1"),
         (["--dataset", "bq", "--batch-size=64", "--seed=1"], "bq-let-seed1"),
         (["--dataset", "bq", "--model=esim", "--limit=30000", "--seed=2"], "bq-esim-limit30000-seed2"),
+        (["--dataset", "bq", "--set", "dropout=0.2", "perspectives=7", "--seed=1"], "bq-let-perspectives=7-seed1"),
         (["--dataset", "lcqmc", "--no-senses", "--no-gru", "--layers=1"], "lcqmc-let-no-senses-no-gru-layers1-seed42"),
         (["--dataset", "lcqmc", "--segmenter=jieba", "--set", "dropout=0.1"], "lcqmc-let-jieba-dropout=0.1-seed42"),
         (
