@@ -30,7 +30,7 @@ from transformers.utils import logging
 from letgraph.checkpoint import Checkpoint
 from letgraph.data.corpora import open_corpus
 from letgraph.data.store import PreparedPairs
-from letgraph.data.workers import peak_memory
+from letgraph.data.workers import peak_memory, restart_peak_memory
 from letgraph.embeddings import start_from_vectors
 from letgraph.encoders import PretrainedEncoder, open_encoder
 from letgraph.errors import LetgraphError
@@ -40,19 +40,15 @@ from letgraph.output import whole_file
 from letgraph.preparation import Preparation
 from letgraph.processes import Processes, open_processes
 from letgraph.report import TRAIN, print_scores, score_splits
+from letgraph.run_folder import claim
 from letgraph.scores import scores_path
 from letgraph.scoring import binary_metrics, one_class_warning, score_pairs
-from letgraph.settings import ENCODER_MAX_TOKENS, Settings, defaults
+from letgraph.settings import ENCODER_MAX_TOKENS, Settings
 from letgraph.text.segment import resolve
 from letgraph.text.vocabulary import CharVocabulary
 from letgraph.training import PairTrainer, Progress, TensorBoardLog, last_state
 
 DEV, TEST = "dev", "test"
-REPEATABLE = (
-    *("output_dir", "data_dir", "cache_dir"),
-    *("resume", "workers", "logging_steps", "save_steps", "eval_batch_size"),
-)
-"""Settings that may differ between a run and its resumption: where files lie, and what changes no result."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def train(settings: Settings) -> dict[str, Any]:
 
 def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     logging.disable_progress_bar()  # of writing and reading weights: this run has bars of its own
-    folder = _claim(settings, processes)
+    folder = claim(settings, processes)
     finished = folder / "metrics.json"
     if finished.is_file():
         metrics = json.loads(finished.read_text(encoding="utf-8"))
@@ -88,6 +84,7 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     processes.wait()  # nothing is written before all have seen what was there
     with processes.first_ahead():
         inputs = _open_inputs(settings)
+    restart_peak_memory()  # that of this run, not of those before it in the process
     set_seed(settings.training.seed)
     checkpoint = _new_model(settings, inputs)
     if processes.first:
@@ -120,38 +117,6 @@ def _score_again(settings: Settings, folder: Path, metrics: dict[str, Any]) -> d
     _write_json(folder / "metrics.json", metrics)
     print_scores(metrics)
     return metrics
-
-
-def _claim(settings: Settings, processes: Processes) -> Path:
-    """The output folder; raises where it holds another run, or one that nobody asked to resume."""
-    training = settings.training
-    parts = processes.count * training.accumulate
-    if training.batch_size is not None and training.batch_size % parts:
-        raise LetgraphError(
-            f"--batch-size {training.batch_size} cannot be divided among {processes.count} processes"
-            + (f" and {training.accumulate} parts each" if training.accumulate > 1 else "")
-            + f"; choose a multiple of {parts}"
-        )
-    folder = Path(training.output_dir or f"runs/{settings.data.dataset}")
-    before = folder / "settings.json"
-    if before.is_file():
-        if training.resume == "never":
-            raise LetgraphError(
-                f"{folder} holds a run already; go on with it by --resume auto, or name another --output-dir"
-            )
-        # A setting that an earlier version had not yet is what it is by default.
-        old = defaults() | json.loads(before.read_text(encoding="utf-8"))
-        new = settings.to_dict()
-        changed = [name for name in new if name not in REPEATABLE and old.get(name) != new[name]]
-        if changed:
-            name = changed[0]
-            raise LetgraphError(
-                f"{folder} was begun with {name} = {old.get(name)!r}, not {new[name]!r}; "
-                "resume with the same settings, or name another --output-dir"
-            )
-    elif folder.is_dir() and any(folder.iterdir()):
-        raise LetgraphError(f"{folder} is not empty and holds no run of ours; name another --output-dir")
-    return folder
 
 
 def _open_inputs(settings: Settings) -> Inputs:

@@ -107,6 +107,8 @@ def test_a_run_without_a_speed_serves_no_estimate(run, tmp_path: Path, speed: fl
     [
         (["table1", "--models", "esmi"], "table1 has no row 'esmi'; did you mean esim?"),
         (["table1", "--models", "let", "--seed", "3"], "--seed: give --seeds"),
+        (["table1", "--models", "let", "--config", "x.yaml"], "--config: rows on pre-trained weights have recipes"),
+        (["table1", "--models", "bert"], "BERT: not run: needs --encoder-dir with bert-base-chinese"),
         (["table1", "--models", "let", "--segmenter", "jieba"], "segmenter jieba contradicts row 'LET' of table1"),
         (["table2", "--models", "lattice-senses", "--no-senses"], "senses False contradicts row"),
         (["table2", "--models", "thulac-senses", "--segmenter", "jieba"], "segmenter jieba contradicts row"),
@@ -123,6 +125,68 @@ def test_a_corpus_that_is_not_there_is_told_before_anything_is_trained(run, tmp_
     with pytest.raises(LetgraphError, match="corpus bq: no files"):
         run("gru", "--dataset", "bq", "--data-dir", tmp_path, "--output-dir", tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_encoder_table_trains_all_rows_by_the_recipes_and_compares_them(run, tmp_path: Path) -> None:
+    (tmp_path / "bq").mkdir()
+    (tmp_path / "bq/train.tsv").write_text("怎么还款\t如何还款\t1\n", encoding="utf-8")
+    options = ["encoder", "--dataset", "bq", "--encoder", str(tmp_path / "bert-base-chinese"), "--seeds", "1"]
+
+    listed = run(*options, "--data-dir", tmp_path, "--output-dir", tmp_path / "runs", "--dry-run")
+
+    assert [line.partition(":")[0] for line in listed.splitlines()[:-1]] == [
+        f"bq-{model}-bert-base-chinese-seed1" for model in ("bert", "kbert", "let-no-senses", "let")
+    ]
+
+
+def test_a_lexicon_goes_to_the_rows_that_read_one(run, tmp_path: Path) -> None:
+    listed = plan(run, tmp_path, "table1", "--models", "esim", "let", "--hownet", "demo", "--seeds", "1", "--limit=9")
+
+    names = [line.partition(":")[0] for line in listed.splitlines()]
+    assert names[:2] == ["demo-esim-limit9-seed1", "demo-let-limit9-hownetdemo-seed1"]
+    listed = plan(run, tmp_path, "table2", "--models", "jieba-no-senses", "--hownet=demo", "--limit", "9")
+    assert "demo-let-limit9-jieba-no-senses-seed1" in listed
+
+
+def test_a_run_that_fails_does_not_stop_the_others(run, tmp_path: Path, monkeypatch) -> None:
+    trained = []
+
+    def train(settings):
+        trained.append(settings.model.model)
+        if settings.model.model == "textcnn":
+            raise OSError(28, "no space left")
+
+    monkeypatch.setattr("letgraph.reproduction.plan.train", train)
+    with pytest.raises(LetgraphError, match=r"1 of 2 runs failed; first demo-textcnn-seed1: OSError: .*no space left"):
+        run("table1", "--dataset", "demo", "--models", "textcnn", "bilstm", "--seeds", "1", "--output-dir", tmp_path)
+    assert trained == ["textcnn", "bilstm"]
+
+
+def test_a_clash_is_told_before_anything_is_trained(run, tmp_path: Path) -> None:
+    finished_run(tmp_path / "one", "--dataset", "demo", "--hownet=small.tsv", "--seed=1")
+
+    with pytest.raises(LetgraphError, match="they differ in hownet"):
+        plan(run, tmp_path, "gru", "--models", "gru", "--seeds", "1", "--hownet", "large.tsv")
+
+
+def test_a_folder_of_several_corpora_has_one_table_of_all(run, tmp_path: Path) -> None:
+    for corpus in ("demo", "bq"):
+        for model in ("textcnn", "bilstm"):
+            finished_run(tmp_path / f"{corpus}{model}", "--dataset", corpus, f"--model={model}", "--seed=1", right=8)
+
+    run("table1", "--dataset", "demo", "--models", "textcnn", "--seeds", "1", "--output-dir", tmp_path)
+
+    heads = [line for line in (tmp_path / "table1.md").read_text("utf-8").splitlines() if line.startswith("## ")]
+    assert heads == ["## demo", "## bq"]
+
+
+def test_a_table_whose_runs_are_gone_goes_too(run, tmp_path: Path) -> None:
+    finished_run(tmp_path / "runs/a", "--dataset", "bq")
+    stale = tmp_path / "gru.md"
+    stale.write_text("old", encoding="utf-8")
+
+    assert f"removed: {stale}" in run("tables", "--results", tmp_path)
+    assert not stale.exists()
 
 
 def test_nothing_to_keep_and_nothing_kept_is_told(run, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -89,8 +90,14 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def restart_peak_memory() -> None:
+    """Let `peak_memory` count from now on, where the system can (Linux); elsewhere it goes on as before."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
 def peak_memory() -> int:
-    """Peak resident bytes of this process."""
+    """Peak resident bytes of this process, since its start or the last `restart_peak_memory`."""
     try:
         # getrusage counts what the parent had before this program was started in the process; VmHWM does not.
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")

@@ -10,10 +10,10 @@ from pathlib import Path
 from letgraph.data.corpora import open_corpus
 from letgraph.errors import LetgraphError
 from letgraph.reproduction.plan import Estimate, Request, Run, carry_out, estimate, plan
-from letgraph.reproduction.rendering import write_table
+from letgraph.reproduction.rendering import table_paths, write_table
 from letgraph.reproduction.results import find_results, keep
 from letgraph.reproduction.rows import TABLES, Row, TableRows
-from letgraph.reproduction.tables import Family, build_sections, section_of
+from letgraph.reproduction.tables import Family, assign, build_sections, section_of
 from letgraph.training import last_state
 
 
@@ -30,6 +30,8 @@ def reproduce(options: argparse.Namespace, further: Sequence[str]) -> None:
         options.encoder_dir,
         [*limit, *further],
     )
+    if options.output_dir.exists() and not options.output_dir.is_dir():
+        raise LetgraphError(f"--output-dir {options.output_dir} is a file; name a folder")
     runs = plan(request)
     absent = {row.name: reason for row in table.rows if (reason := request.lacks(row))}
     for run in runs:  # before hours are spent on the first of them
@@ -79,12 +81,23 @@ def rebuild(results: Path) -> None:
         several = [section for section in sections if sum(map(bool, section.summaries)) > 1]
         if several:
             print("\n".join(f"written: {path}" for path in write_table(results, several, {})))
+        else:
+            for path in filter(Path.is_file, table_paths(results, table)):
+                path.unlink()
+                print(f"removed: {path} (no kept runs)")
 
 
 def _write(table: TableRows, families: Sequence[Family], folder: Path, absent: Mapping[str, str]) -> list[Path]:
-    found = build_sections(table, find_results(folder))
-    sections = [found.get(family) or section_of(table, family, {}) for family in families]
-    return write_table(folder, sections, absent) if sections else []
+    """All sections of the folder, first those asked for, so that commands on several corpora share a table."""
+    found = find_results(folder)
+    asked = assign(table, found, families)
+    sections = [section_of(table, family, asked.get(family, {})) for family in families]
+    try:
+        others = [section for family, section in build_sections(table, found).items() if family not in families]
+    except LetgraphError as error:
+        print(f"other sections of {table.name} are left out: {error}")
+        others = []
+    return write_table(folder, [*sections, *others], absent)
 
 
 def _rows(table: TableRows, names: Sequence[str] | None) -> list[Row]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from letgraph.errors import LetgraphError
 from letgraph.reproduction.results import (
     Result,
     as_text,
+    corpus_path,
     differences,
     find_results,
     identity,
@@ -23,11 +25,16 @@ from letgraph.reproduction.results import (
     run_name,
 )
 from letgraph.reproduction.rows import ABLATIONS, Row, TableRows
-from letgraph.reproduction.tables import Family, family_of
+from letgraph.reproduction.tables import Family, assign, family_of
 from letgraph.run import train
-from letgraph.settings import Settings
+from letgraph.settings import OF_LEXICON, DataSettings, ModelSettings, Settings, TrainingSettings
 
-OURS = ("--seed", "--resume", "--output-dir", "--output_dir")
+OURS = {
+    **dict.fromkeys(("--seed", "--output-dir", "--output_dir"), "give --seeds and --output-dir"),
+    "--resume": "runs are resumed by themselves",
+    "--config": "rows on pre-trained weights have recipes of their own; give the file's settings as options",
+}
+"""Options of letgraph.train that a table does not take, and why."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,8 @@ class Request:
         """Why a row cannot be run here."""
         if row.encoder is None or (self.encoder_dir and (self.encoder_dir / row.encoder).is_dir()):
             return None
-        return f"not run: needs --encoder-dir with {row.encoder}"
+        there = f"; there is none in {self.encoder_dir}" if self.encoder_dir else ""
+        return f"not run: needs --encoder-dir with {row.encoder}{there}"
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,11 @@ class Run:
         assert self.settings.training.output_dir is not None
         return Path(self.settings.training.output_dir)
 
+    def as_result(self) -> Result:
+        """What will be found in its folder, without metrics."""
+        settings = self.settings.to_dict()
+        return Result(self.folder, portable(settings), {}, {}, corpus_path(settings))
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -92,8 +105,8 @@ def plan(request: Request) -> list[Run]:
     Raises `LetgraphError` for options that training refuses, and for those that the table itself sets.
     """
     for option in request.options:
-        if option.partition("=")[0] in OURS:
-            raise LetgraphError(f"{option}: give --seeds and --output-dir; runs are resumed by themselves")
+        if why := OURS.get(option.partition("=")[0]):
+            raise LetgraphError(f"{option}: {why}")
     finished = find_results(request.folder)
     rows = [row for row in request.rows if request.lacks(row) is None]
     runs = [
@@ -102,8 +115,11 @@ def plan(request: Request) -> list[Run]:
         for dataset in request.datasets
         for row in rows
     ]
-    if not runs and rows:
-        raise LetgraphError("nothing to run: give --dataset and --seeds")
+    if not runs:
+        lacking = [f"{row.title}: {request.lacks(row)}" for row in request.rows]
+        raise LetgraphError("; ".join(lacking) if not rows else "nothing to run: give --dataset and --seeds")
+    planned = (run.as_result() for run in runs if run.result is None)
+    assign(request.table, [*finished, *planned], {run.family for run in runs})  # before hours are spent
     return runs
 
 
@@ -111,12 +127,18 @@ def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence
     arguments = [
         "--dataset",
         dataset,
-        *_arguments(row, dataset, request.encoder_dir),
-        *request.options,  # last, so that one which contradicts the row is seen below and not overridden
+        *_arguments(row, request.encoder_dir),
+        # Last, so that one which contradicts the row is seen below and not overridden.
+        *(request.options if _reads_lexicon(row) else _without(OF_LEXICON, request.options)),
         "--seed",
         str(seed),
+        "--resume",
+        "auto",
     ]
-    settings = parse_settings([*arguments, "--resume", "auto"])
+    settings = parse_settings(arguments)
+    if settings.model.encoder:
+        name = Path(settings.model.encoder).resolve().name
+        settings = parse_settings([*recipe_of(dataset, settings.model.model, name), *arguments])
     as_kept = portable(settings.to_dict())
     special = {"model": as_kept["model"]} | differences(as_kept)
     if (needed := request.table.needs) and needed not in special:
@@ -127,14 +149,36 @@ def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence
             raise LetgraphError(
                 f"{flag} {as_text(special.get(name))} contradicts row {row.title!r} of {request.table.name}"
             )
-    result = next((result for result in finished if identity(result.settings) == identity(as_kept)), None)
+    corpus = corpus_path(settings.to_dict())
+    result = next(
+        (
+            result
+            for result in finished
+            if identity(result.settings) == identity(as_kept) and (result.corpus or corpus) == corpus
+        ),
+        None,
+    )
     folder = request.folder / run_name(as_kept)
     return Run(row, replace(settings, training=replace(settings.training, output_dir=str(folder))), result)
 
 
-def _arguments(row: Row, dataset: str, encoder_dir: Path | None) -> Iterator[str]:
-    if row.encoder:
-        yield from recipe_of(dataset, row.settings["model"], row.encoder)
+def _reads_lexicon(row: Row) -> bool:
+    model = ModelSettings(model=row.settings["model"], senses=row.settings.get("senses", True))
+    return Settings(DataSettings(), model, TrainingSettings()).needs_lexicon
+
+
+def _without(names: Collection[str], options: Sequence[str]) -> Iterator[str]:
+    """The options but ``--NAME VALUE`` and ``--NAME=VALUE`` of these settings."""
+    skip = False
+    for option in options:
+        name, equals, _ = option.partition("=")
+        ours = name.startswith("--") and name.removeprefix("--").replace("-", "_") in names
+        if not ours and not (skip and not option.startswith("--")):
+            yield option
+        skip = ours and not equals
+
+
+def _arguments(row: Row, encoder_dir: Path | None) -> Iterator[str]:
     for name, value in row.settings.items():
         flag = name.replace("_", "-")
         if name == "encoder":
@@ -155,12 +199,11 @@ def estimate(runs: Sequence[Run], folder: Path) -> list[Estimate]:
 
 def _estimate(run: Run, finished: Sequence[Result]) -> Estimate:
     own = portable(run.settings.to_dict())
+    mine = differences(own)
 
     def of_row(result: Result) -> bool:
         special = differences(result.settings)
-        return of_corpus(result) and {name: special.get(name) for name in ABLATIONS} == {
-            name: run.row.settings.get(name) for name in ABLATIONS
-        }
+        return of_corpus(result) and all(special.get(name) == mine.get(name) for name in (*ABLATIONS, "set"))
 
     def of_corpus(result: Result) -> bool:
         return of_model(result) and result.dataset == own["dataset"]
@@ -198,8 +241,8 @@ def _train_size(dataset: str, data_dir: str | None, format: str | None, limit: i
 def carry_out(runs: Sequence[Run], after_each: Callable[[], object]) -> None:
     """Train what is not finished; ``after_each`` is called after every run.
 
-    A run that another process is at is left to it. One that fails does not stop the others; at the end
-    `LetgraphError` names those that did.
+    A run that another process is at is left to it. One that fails, for whatever reason, does not stop the others; at
+    the end `LetgraphError` names those that did.
     """
     failed = []
     for number, run in enumerate(runs, 1):
@@ -210,13 +253,15 @@ def carry_out(runs: Sequence[Run], after_each: Callable[[], object]) -> None:
         try:
             with FileLock(run.folder.parent / f".{run.name}.lock", timeout=0):
                 train(run.settings)
+            after_each()
         except Timeout:
             print("  another process is training it")
-            continue
         except LetgraphError as error:
             print(f"  failed: {error}", flush=True)
             failed.append(f"{run.name}: {error}")
-            continue
-        after_each()
+        except Exception as error:  # memory, disk, a damaged state: the rows that follow may still be trained
+            traceback.print_exc()
+            print(f"  failed: {type(error).__name__}: {error}", flush=True)
+            failed.append(f"{run.name}: {type(error).__name__}: {error}")
     if failed:
         raise LetgraphError(f"{len(failed)} of {len(runs)} runs failed; first {failed[0]}")

@@ -31,17 +31,22 @@ def write_table(folder: Path, sections: Sequence[Section], absent: Mapping[str, 
     ``absent``: what to say of a row without a run, by its name, in place of "not run".
     """
     table = sections[0].table
-    texts = {
-        f"{table.name}.md": "\n".join(_markdown(table, sections, absent)) + "\n",
-        f"{table.name}.tex": "\n".join(_latex(table, sections, absent)) + "\n",
-        f"{table.name}.csv": _csv(_row_records(sections)),
-        f"{table.name}-tests.csv": _csv(_test_records(sections)),
-    }
+    texts = (
+        "\n".join(_markdown(table, sections, absent)) + "\n",
+        "\n".join(_latex(table, sections, absent)) + "\n",
+        _csv(_row_records(sections)),
+        _csv(_test_records(sections), TESTS_HEAD),
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        with whole_file(folder / name) as stream:
+    paths = table_paths(folder, table)
+    for path, text in zip(paths, texts, strict=True):
+        with whole_file(path) as stream:
             stream.write(text.encode())
-    return [folder / name for name in texts]
+    return paths
+
+
+def table_paths(folder: Path, table: TableRows) -> list[Path]:
+    return [folder / f"{table.name}{rest}" for rest in (".md", ".tex", ".csv", "-tests.csv")]
 
 
 def notes(table: TableRows) -> list[str]:
@@ -50,7 +55,7 @@ def notes(table: TableRows) -> list[str]:
         "ACC new: on the pairs that are not in the training split in either order.",
         "Paper: its mean of five seeds on the test split; (s) stated in its text, (r) recalled from its tables and not "
         "compared with them again. Dev is not test.",
-        "pairs/s / GB: of training, of scoring, and the most memory that the process took; medians over the seeds, "
+        "pairs/s / GB: of training, of scoring, and the most memory that the process took meanwhile; medians over the seeds, "
         "each on the machine it ran on, with whatever ran beside it.",
         "Tests: p of Student's paired t-test over seeds, and of McNemar's exact test over examples, seed by seed. "
         "No correction for several comparisons.",
@@ -224,10 +229,16 @@ def _test_records(sections: Sequence[Section]) -> Iterator[Record]:
                 }
 
 
-def _csv(records: Iterator[Record]) -> str:
+TESTS_HEAD = (
+    *("table", "section", "better", "worse", "split", "n", "accuracy_difference", "f1_difference"),
+    *("t_test_p", "seed", "mcnemar_p", "paper"),
+)
+
+
+def _csv(records: Iterator[Record], head: Sequence[str] | None = None) -> str:
     rows = list(records)
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]) if rows else [], lineterminator="\n")
+    writer = csv.DictWriter(stream, head or list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return stream.getvalue()

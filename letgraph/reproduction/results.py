@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from letgraph.checkpoint import read_json
 from letgraph.data.corpora import KNOWN
 from letgraph.errors import DataError, LetgraphError
 from letgraph.output import whole_file
-from letgraph.run import REPEATABLE
+from letgraph.run_folder import REPEATABLE
 from letgraph.scores import read_scores, scores_path
 from letgraph.settings import DataSettings, ModelSettings, Settings, TrainingSettings
 
@@ -35,6 +35,7 @@ SPLITS = ("test", "dev")
 FILES = ("hownet", "sememe_vectors", "embeddings", "encoder")
 """Settings that name a file or folder: of these the last part of the name counts, wherever it lies."""
 
+KEPT_OUTCOMES = "correct.json"
 _MEND = "give a finished run's folder, or keep it again"
 
 
@@ -48,12 +49,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """``settings`` as `portable` gives them; ``outcomes`` by split, none for a run that has kept no scores."""
+    """``settings`` as `portable` gives them; ``outcomes`` by split, none for a run that has kept no scores; ``corpus``:
+    the path of a corpus that has no name of its own, as long as the run is not kept."""
 
     folder: Path
     settings: Mapping[str, Any]
     metrics: Mapping[str, Any]
     outcomes: Mapping[str, Outcome]
+    corpus: Path | None = None
 
     @property
     def seed(self) -> int:
@@ -69,12 +72,18 @@ def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in settings.items() if name not in REPEATABLE}
     for name in FILES:
         if values.get(name):
-            values[name] = Path(values[name]).name
-    dataset = str(values["dataset"])
-    if dataset not in KNOWN and not dataset.startswith("hf:"):
-        name = Path(dataset).resolve().name
-        values["dataset"] = f"./{name}" if name in KNOWN else name
+            values[name] = Path(values[name]).resolve().name
+    if values.get("set"):
+        values["set"] = sorted(values["set"])
+    if path := corpus_path(values):
+        values["dataset"] = f"./{path.name}" if path.name in KNOWN else path.name
     return {"model": "let"} | values  # earlier versions had no other model
+
+
+def corpus_path(settings: Mapping[str, Any]) -> Path | None:
+    """Where the corpus of a run lies; None for one that is known by name."""
+    dataset = str(settings["dataset"])
+    return None if dataset in KNOWN or dataset.startswith("hf:") else Path(dataset).resolve()
 
 
 def differences(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,7 +161,12 @@ def read_result(folder: Path) -> Result:
     metrics, settings = read_json(folder / "metrics.json", _MEND), read_json(folder / "settings.json", _MEND)
     if not isinstance(settings.get("dataset"), str) or not isinstance(settings.get("seed"), int):
         raise DataError(folder / "settings.json", None, "no settings of a run", _MEND)
-    return Result(folder, portable(settings), metrics, _outcomes(folder, metrics))
+    try:
+        outcomes = _outcomes(folder, metrics)
+    except KeyError as error:
+        raise DataError(folder / "metrics.json", None, f"no {error} of a split", _MEND) from None
+    kept = (folder / KEPT_OUTCOMES).is_file()
+    return Result(folder, portable(settings), metrics, outcomes, None if kept else corpus_path(settings))
 
 
 def find_results(folder: Path) -> list[Result]:
@@ -161,11 +175,21 @@ def find_results(folder: Path) -> list[Result]:
     return [read_result(place) for place in places if (place / "metrics.json").is_file()]
 
 
-def keep(results: Iterable[Result], folder: Path) -> list[Path]:
-    """Write the small files of each run into ``folder``/NAME; returns these folders."""
-    kept = []
-    for result in results:
-        place = folder / run_name(result.settings)
+def keep(results: Sequence[Result], folder: Path) -> list[Path]:
+    """Write the small files of each run into ``folder``/NAME; returns these folders.
+
+    Raises `LetgraphError`, before anything is written, where NAME is that of another run of the same settings.
+    """
+    kept = [folder / run_name(result.settings) for result in results]
+    for number, (result, place) in enumerate(zip(results, kept, strict=True)):
+        if place in kept[:number]:
+            other: Path = results[kept.index(place)].folder
+        elif (place / "metrics.json").is_file() and _scores(read_result(place)) != _scores(result):
+            other = place
+        else:
+            continue
+        raise LetgraphError(f"{result.folder} and {other} have the same settings; move one of them away")
+    for result, place in zip(results, kept, strict=True):
         place.mkdir(parents=True, exist_ok=True)
         correct = {
             split: {
@@ -176,14 +200,19 @@ def keep(results: Iterable[Result], folder: Path) -> list[Path]:
             for split, outcome in result.outcomes.items()
         }
         _write(place / "settings.json", result.settings)
-        _write(place / "correct.json", correct)
+        if correct or not (place / KEPT_OUTCOMES).is_file():
+            _write(place / KEPT_OUTCOMES, correct)
         _write(place / "metrics.json", result.metrics)  # last: it says that all is there
-        kept.append(place)
     return kept
 
 
+def _scores(result: Result) -> list[Any]:
+    """What two runs have in common only if they are one."""
+    return [result.metrics.get(split, {}).get(name) for split in SPLITS for name in ("n", "accuracy", "f1")]
+
+
 def _outcomes(folder: Path, metrics: Mapping[str, Any]) -> dict[str, Outcome]:
-    kept = folder / "correct.json"
+    kept = folder / KEPT_OUTCOMES
     if kept.is_file():
         try:
             return {split: _unpack(**values) for split, values in read_json(kept, _MEND).items()}

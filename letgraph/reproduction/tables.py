@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -72,20 +72,44 @@ def family_of(dataset: str, special: Mapping[str, Any]) -> Family:
     return Family(dataset, tuple(sorted((name, as_text(value)) for name, value in values.items())))
 
 
-def build_sections(table: TableRows, results: Iterable[Result]) -> dict[Family, Section]:
-    """All sections that the runs give, by family. Raises `LetgraphError` where two runs are the same row and seed."""
-    found: dict[Family, dict[str, dict[int, Result]]] = {}
+Assigned = dict[Family, dict[str, dict[int, Result]]]
+"""Runs by family, row and seed."""
+
+
+def assign(table: TableRows, results: Iterable[Result], families: Collection[Family] | None = None) -> Assigned:
+    """Each run to its place, in these families or in all.
+
+    Raises `LetgraphError` where two runs are the same row and seed, where the seeds of a row read different lexicons,
+    and where corpora of a family have nothing but their name in common.
+    """
+    found: Assigned = {}
     for result in results:
-        if (place := sort_out(table, result)) is None:
+        place = sort_out(table, result)
+        if place is None or (families is not None and place[0] not in families):
             continue
         family, row = place
-        runs = found.setdefault(family, {}).setdefault(row.name, {})
-        if result.seed in runs:
-            raise LetgraphError(
-                f"{runs[result.seed].folder} and {result.folder} are both {row.title!r} of {table.name} on "
-                f"{family.title}, seed {result.seed}{_files(runs[result.seed], result)}; move one of them away"
-            )
+        rows = found.setdefault(family, {})
+        runs = rows.setdefault(row.name, {})
+        where = f"{row.title!r} of {table.name} on {family.title}"
+        for seed, other in runs.items():
+            different = _different_files(other, result)
+            if seed == result.seed or different:
+                why = f"both {where}, seed {seed}" if seed == result.seed else f"seeds of {where}"
+                which = f" (they differ in {different})" if different else ""
+                raise LetgraphError(f"{other.folder} and {result.folder} are {why}{which}; move one of them away")
+        for other in (run for of_row in rows.values() for run in of_row.values()):
+            if result.corpus and other.corpus and result.corpus != other.corpus:
+                raise LetgraphError(
+                    f"{other.folder} and {result.folder} are of two corpora called {family.dataset}, {other.corpus} "
+                    f"and {result.corpus}; use a folder for each"
+                )
         runs[result.seed] = result
+    return found
+
+
+def build_sections(table: TableRows, results: Iterable[Result]) -> dict[Family, Section]:
+    """All sections that the runs give, by family. Raises `LetgraphError` as `assign` does."""
+    found = assign(table, results)
     return {family: section_of(table, family, runs) for family, runs in sorted(found.items(), key=lambda it: str(it))}
 
 
@@ -126,6 +150,5 @@ def summarise(results: Sequence[Result]) -> Summary | None:
     return None
 
 
-def _files(a: Result, b: Result) -> str:
-    differ = [name for name in FILES if a.settings.get(name) != b.settings.get(name)]
-    return f" (they differ in {', '.join(differ)})" if differ else ""
+def _different_files(a: Result, b: Result) -> str:
+    return ", ".join(name for name in FILES if a.settings.get(name) != b.settings.get(name))

@@ -48,6 +48,34 @@ def test_where_files_lie_makes_no_difference_and_what_is_in_them_does() -> None:
     assert identity(here) != identity(other)
 
 
+def test_the_order_of_named_settings_makes_no_difference() -> None:
+    here = settings("--dataset", "bq", "--set", "dropout=0.1", "perspectives=7")
+    there = settings("--dataset", "bq", "--set", "perspectives=7", "dropout=0.1")
+    assert identity(here) == identity(there)
+
+
+def test_a_run_is_kept_over_itself_and_never_over_another(tmp_path: Path) -> None:
+    first = read_result(finished_run(tmp_path / "first", "--dataset", "bq", right=9))
+    other = read_result(finished_run(tmp_path / "other", "--dataset", "bq", right=4))
+    unscored = read_result(finished_run(tmp_path / "unscored", "--dataset", "bq", right=9, with_scores=False))
+    (place,) = keep([first], tmp_path / "kept")
+
+    keep([unscored], tmp_path / "kept")
+
+    assert read_result(place).outcomes["dev"].correct.sum() == 9
+    for results in ([other], [first, first]):
+        with pytest.raises(LetgraphError, match="have the same settings; move one of them away"):
+            keep(results, tmp_path / "kept")
+    assert read_result(place).metrics["dev"]["accuracy"] == 0.9
+
+
+def test_metrics_without_the_number_of_pairs_are_refused(tmp_path: Path) -> None:
+    folder = finished_run(tmp_path / "run", "--dataset", "bq")
+    (folder / "metrics.json").write_text('{"dev": {}}', encoding="utf-8")
+    with pytest.raises(DataError, match=r"metrics\.json.*no 'n' of a split"):
+        read_result(folder)
+
+
 def test_a_setting_that_an_earlier_version_had_not_counts_as_not_set() -> None:
     now = settings("--dataset", "bq", "--seed=1")
     earlier = {name: value for name, value in now.items() if name != "embeddings"}

@@ -102,6 +102,31 @@ def test_two_runs_of_one_row_and_seed_are_refused(tmp_path: Path) -> None:
         sections(tmp_path, "table1")
 
 
+def test_seeds_that_read_different_lexicons_are_no_row(tmp_path: Path) -> None:
+    finished_run(tmp_path / "a", *BQ, "--seed=1", "--hownet=small.tsv")
+    finished_run(tmp_path / "b", *BQ, "--seed=2", "--hownet=large.tsv")
+
+    with pytest.raises(LetgraphError, match=r"are seeds of 'LET' of table1 on bq \(they differ in hownet\)"):
+        sections(tmp_path, "table1")
+
+
+def test_corpora_of_one_name_are_no_section(tmp_path: Path) -> None:
+    finished_run(tmp_path / "a", "--dataset", str(tmp_path / "x/shop"), "--seed=1")
+    finished_run(tmp_path / "b", "--dataset", str(tmp_path / "y/shop"), "--model=esim", "--seed=1")
+
+    with pytest.raises(LetgraphError, match="are of two corpora called shop"):
+        sections(tmp_path, "table1")
+
+
+def test_tests_have_a_head_where_nothing_is_compared(tmp_path: Path) -> None:
+    finished_run(tmp_path / "a", *BQ)
+
+    paths = write_table(tmp_path / "out", list(sections(tmp_path, "table1").values()), {})
+
+    assert paths[3].read_text(encoding="utf-8").startswith("table,section,better,worse,split,n,")
+    assert list(csv.DictReader(paths[3].open(encoding="utf-8"))) == []
+
+
 def test_the_files_of_a_table(tmp_path: Path) -> None:
     for seed, right in ((1, 8), (2, 6)):
         finished_run(tmp_path / f"let{seed}", *BQ, f"--seed={seed}", right=right, speed=100.0 * seed)
