@@ -55,8 +55,8 @@ def notes(table: TableRows) -> list[str]:
         "ACC new: on the pairs that are not in the training split in either order.",
         "Paper: its mean of five seeds on the test split; (s) stated in its text, (r) recalled from its tables and not "
         "compared with them again. Dev is not test.",
-        "pairs/s / GB: of training, of scoring, and the most memory that the process took meanwhile; medians over the seeds, "
-        "each on the machine it ran on, with whatever ran beside it.",
+        "pairs/s / GB: of training, of scoring, and the most memory that the process took meanwhile; medians over the "
+        "seeds, each on the machine it ran on, with whatever ran beside it.",
         "Tests: p of Student's paired t-test over seeds, and of McNemar's exact test over examples, seed by seed. "
         "No correction for several comparisons.",
         *table.notes,
