@@ -44,7 +44,7 @@ from letgraph.run_folder import claim
 from letgraph.scores import scores_path
 from letgraph.scoring import binary_metrics, one_class_warning, score_pairs
 from letgraph.settings import ENCODER_MAX_TOKENS, Settings
-from letgraph.text.segment import resolve
+from letgraph.text.segment import load_segmenter, resolve
 from letgraph.text.vocabulary import CharVocabulary
 from letgraph.training import PairTrainer, Progress, TensorBoardLog, last_state
 
@@ -84,7 +84,9 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     processes.wait()  # nothing is written before all have seen what was there
     with processes.first_ahead():
         inputs = _open_inputs(settings)
-    restart_peak_memory()  # that of this run, not of those before it in the process
+    load_segmenter.cache_clear()  # their models take 2 GB, and training needs none
+    gc.collect()
+    restart_peak_memory()  # that of this run, not of what was done before it in the process
     set_seed(settings.training.seed)
     checkpoint = _new_model(settings, inputs)
     if processes.first:
