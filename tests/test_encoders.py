@@ -242,7 +242,7 @@ def test_long_pairs_are_cut_to_the_encoder_and_this_is_told(folder, cache, tmp_p
         (["--set", "encoder_config=3"], "use --encoder"),
         (["--model", "textcnn", "--gradient-checkpointing"], "has no transformer encoder for --gradient-checkpointing"),
         (["--accumulate", "3"], "--batch-size 32 cannot be cut into 3 equal parts"),
-        (["--encoder-rate", "0"], "have to be above 0"),
+        (["--encoder-rate", "0"], "--encoder-rate 0: it has to be above 0"),
         (["--max-tokens", "4"], "--max-tokens 4: it has to be 5 or more"),
     ],
 )
