@@ -85,6 +85,8 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
         training.epochs = recipe["epochs"]
     if training.batch_size is None:
         training.batch_size = int(recipe["batch_size"])
+    # As in any option the last value of a name counts; the order of names makes no difference.
+    model.set = sorted({item.partition("=")[0]: item for item in model.set}.values())
     if training.learning_rate is None:
         training.learning_rate = LEARNING_RATES.get(model.model, LEARNING_RATES[None])
     settings = Settings(data, model, training)

@@ -85,8 +85,6 @@ def _train(settings: Settings, processes: Processes) -> dict[str, Any]:
     with processes.first_ahead():
         inputs = _open_inputs(settings)
     load_segmenter.cache_clear()  # their models take 2 GB, and training needs none
-    gc.collect()
-    restart_peak_memory()  # that of this run, not of what was done before it in the process
     set_seed(settings.training.seed)
     checkpoint = _new_model(settings, inputs)
     if processes.first:
@@ -163,7 +161,7 @@ def _new_model(settings: Settings, inputs: Inputs) -> Checkpoint:
     vocabulary = encoder.vocabulary if encoder else CharVocabulary.build(train.sentences.chars.values)
     knowledge = inputs.knowledge
     checkpoint = Checkpoint.create(
-        settings.model_config(encoder.settings if encoder else None),
+        settings.model.model_config(encoder.settings if encoder else None),
         vocabulary,
         knowledge.lexicon if knowledge else None,
         knowledge.vectors if knowledge else None,
@@ -255,9 +253,9 @@ def _fit(
     )
     for callback in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(callback)
-    # Dictionaries of segmenters and lexicon are millions of objects, which the collector need not visit in every round.
     gc.collect()
-    gc.freeze()
+    restart_peak_memory()  # that of this run, not of what was done before it in the process
+    gc.freeze()  # the lexicon is a million objects, which the collector need not visit in every round
     state = last_state(states)
     if state is not None:
         print(f"going on from {state}")

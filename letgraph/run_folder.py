@@ -17,8 +17,8 @@ REPEATABLE = (
 )
 """Settings that may differ between a run and its resumption: where files lie, and what changes no result."""
 
-PATHS = ("dataset", "hownet", "sememe_vectors", "embeddings", "encoder")
-"""Settings that name a file or folder, or something that is known by name."""
+FILES = ("hownet", "sememe_vectors", "embeddings", "encoder")
+"""Settings that name a file or folder, or something that is known by name, as the corpus is."""
 
 
 def claim(settings: Settings, processes: Processes) -> Path:
@@ -54,9 +54,7 @@ def claim(settings: Settings, processes: Processes) -> Path:
 
 
 def _same(name: str, old: Any, new: Any) -> bool:
-    """Whether a setting is the same, in whatever order it lists things and from wherever it names a file."""
-    if isinstance(old, list) and isinstance(new, list):
-        return sorted(old) == sorted(new)
-    if name in PATHS and isinstance(old, str) and isinstance(new, str):
+    """Whether a setting is the same, from wherever it names a file."""
+    if name in ("dataset", *FILES) and isinstance(old, str) and isinstance(new, str):
         return os.path.realpath(old) == os.path.realpath(new)
     return bool(old == new)

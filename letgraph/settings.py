@@ -91,6 +91,34 @@ class ModelSettings:
         name = f"{name} ({self.preset})" if self.model == LETConfig.model_type else name
         return f"{name} on {self.encoder}" if self.encoder else name
 
+    def model_config(self, encoder: Mapping[str, Any] | None = None) -> PretrainedConfig:
+        """The model's configuration, without the sizes that follow from the data.
+
+        ``encoder``: what a model has to know of its pre-trained encoder.
+        """
+        kind: Any = MODELS[self.model].config_class
+        known = {name for name in vars(kind()) if not name.startswith("_")}
+        overrides: dict[str, Any] = {}
+        for item in self.set:
+            name, equals, value = item.partition("=")
+            if not equals:
+                raise LetgraphError(f"--set {item}: write NAME=VALUE")
+            if name in OWN_FLAGS and name in known:
+                raise LetgraphError(f"--set {item}: use {OWN_FLAGS[name]}")
+            if self.encoder and name in SIZES_OF_ENCODER:
+                raise LetgraphError(f"--set {item}: the pre-trained encoder of --encoder decides this; leave it out")
+            if name not in known:
+                raise LetgraphError(f"--set {item}: {kind.__name__} has no setting {name!r}{nearest(name, known)}")
+            overrides[name] = yaml.safe_load(value)
+        if encoder is not None:
+            overrides |= encoder
+        if self.freeze_encoder:
+            overrides["freeze_encoder"] = True
+        if kind is not LETConfig:
+            return kind(**overrides)
+        overrides |= {"senses": self.senses, "gru": self.gru, "num_layers": self.layers}
+        return LETConfig.from_preset(self.preset, **overrides)
+
 
 @dataclass
 class TrainingSettings:
@@ -134,35 +162,7 @@ class Settings:
 
     @property
     def needs_lexicon(self) -> bool:
-        return self.model_config().needs_lexicon
-
-    def model_config(self, encoder: Mapping[str, Any] | None = None) -> PretrainedConfig:
-        """The model's configuration, without the sizes that follow from the data.
-
-        ``encoder``: what a model has to know of its pre-trained encoder.
-        """
-        kind: Any = MODELS[self.model.model].config_class
-        known = {name for name in vars(kind()) if not name.startswith("_")}
-        overrides: dict[str, Any] = {}
-        for item in self.model.set:
-            name, equals, value = item.partition("=")
-            if not equals:
-                raise LetgraphError(f"--set {item}: write NAME=VALUE")
-            if name in OWN_FLAGS and name in known:
-                raise LetgraphError(f"--set {item}: use {OWN_FLAGS[name]}")
-            if self.model.encoder and name in SIZES_OF_ENCODER:
-                raise LetgraphError(f"--set {item}: the pre-trained encoder of --encoder decides this; leave it out")
-            if name not in known:
-                raise LetgraphError(f"--set {item}: {kind.__name__} has no setting {name!r}{nearest(name, known)}")
-            overrides[name] = yaml.safe_load(value)
-        if encoder is not None:
-            overrides |= encoder
-        if self.model.freeze_encoder:
-            overrides["freeze_encoder"] = True
-        if kind is not LETConfig:
-            return kind(**overrides)
-        overrides |= {"senses": self.model.senses, "gru": self.model.gru, "num_layers": self.model.layers}
-        return LETConfig.from_preset(self.model.preset, **overrides)
+        return self.model.model_config().needs_lexicon
 
 
 def defaults() -> dict[str, Any]:
@@ -234,8 +234,8 @@ def _check(settings: Settings) -> None:
         ("--learning-rate", training.learning_rate),
         ("--encoder-rate", training.encoder_rate),
     ):
-        if rate is not None and rate <= 0:
-            raise LetgraphError(f"{flag} {rate:g}: it has to be above 0")
+        if rate is None or rate <= 0:
+            raise LetgraphError(f"{flag} {rate or 0:g}: it has to be above 0")
     if training.batch_size is not None and training.batch_size % training.accumulate:
         raise LetgraphError(f"--batch-size {training.batch_size} cannot be cut into {training.accumulate} equal parts")
     if training.gradient_checkpointing and not issubclass(MODELS[model.model], EncoderModel):
@@ -244,7 +244,7 @@ def _check(settings: Settings) -> None:
         raise LetgraphError(f"--warmup {training.warmup}: a part of the steps, from 0 to below 1")
     if training.max_steps == 0 or training.max_steps < -1:
         raise LetgraphError(f"--max-steps {training.max_steps}: it has to be 1 or more, or -1 for no limit")
-    settings.model_config()
+    model.model_config()
 
 
 def nearest(name: str, known: Any) -> str:

@@ -33,13 +33,13 @@ def test_defaults_are_those_of_the_paper():
     assert parse_settings(["--dataset", "bq"]).training.batch_size == 64
     rates = [parse_settings(["--dataset", "bq", "--model", name]).training.learning_rate for name in ("bimpm", "esim")]
     assert rates == [5e-4, 1e-3]
-    config = settings.model_config()
+    config = settings.model.model_config()
     assert (config.senses, config.gru, config.num_layers, config.dropout) == (True, True, 2, 0.2)
     assert all(getattr(config, name) != value for name, value in PRESETS["reference"].items())
 
 
 def test_flags_reach_the_model():
-    config = parse("--no-senses", "--no-gru", "--layers", "3", "--preset", "reference").model_config()
+    config = parse("--no-senses", "--no-gru", "--layers", "3", "--preset", "reference").model.model_config()
 
     assert (config.senses, config.gru, config.num_layers) == (False, False, 3)
     assert all(getattr(config, name) == value for name, value in PRESETS["reference"].items())
@@ -47,7 +47,7 @@ def test_flags_reach_the_model():
 
 def test_set_takes_any_setting_of_the_model_in_its_type():
     config = parse("--set", "pooling=centred", "dropout=0.1", "hidden_size=64", "clip=null", "sememe_ffn=true")
-    config = config.model_config()
+    config = config.model.model_config()
 
     assert (config.pooling, config.dropout, config.hidden_size) == ("centred", 0.1, 64)
     assert config.clip is None and config.sememe_ffn is True
@@ -57,7 +57,7 @@ def test_set_takes_any_setting_of_the_model_in_its_type():
 def test_each_difference_of_the_presets_can_be_set_alone(name):
     value = PRESETS["reference"][name]
 
-    assert getattr(parse("--set", f"{name}={value}").model_config(), name) == value
+    assert getattr(parse("--set", f"{name}={value}").model.model_config(), name) == value
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_corpus_has_to_be_named():
 @pytest.mark.parametrize("name", sorted(name for name, kind in MODELS.items() if not issubclass(kind, EncoderModel)))
 def test_a_baseline_is_chosen_by_name_and_set_by_its_own_settings(name):
     settings = parse("--model", name, "--set", "hidden_size=16", "dropout=0.3")
-    config = settings.model_config()
+    config = settings.model.model_config()
 
     assert (config.model_type, config.hidden_size, config.dropout) == (name, 16, 0.3)
     assert not settings.needs_lexicon and not config.senses
@@ -193,7 +193,7 @@ def test_the_command_line_overrides_the_file_which_overrides_defaults(tmp_path):
 
     assert (settings.data.dataset, settings.training.epochs, settings.training.learning_rate) == ("bq", 2, 1e-4)
     assert (settings.training.batch_size, settings.data.limit, settings.training.max_steps) == (64, None, -1)
-    config = settings.model_config()
+    config = settings.model.model_config()
     assert (config.senses, config.pooling, config.dropout) == (False, "centred", 0.1)
     assert parse_settings(["--config", path, "--senses", "true"]).model.senses is True
 
@@ -237,6 +237,13 @@ def test_all_settings_have_one_flat_name():
     values = parse("--layers", "3").to_dict()
 
     assert values["layers"] == 3 and values["dataset"] == "demo" and values["seed"] == 42
+
+
+def test_of_a_setting_named_twice_the_last_counts_and_the_order_of_names_does_not():
+    settings = parse("--set", "perspectives=7", "dropout=0.3", "dropout=0.1")
+
+    assert settings.model.model_config().dropout == 0.1
+    assert settings.model.set == parse("--set", "dropout=0.1", "perspectives=7").model.set
 
 
 def test_help_groups_the_options_and_shows_defaults(capsys):

@@ -252,7 +252,7 @@ def test_settings_of_encoders_that_do_not_fit_are_refused(arguments, message):
 
 
 def test_let_on_an_encoder_reads_pairs_as_the_encoder_was_trained():
-    config = parse_settings(["--dataset", "demo", "--encoder", "x"]).model_config(
+    config = parse_settings(["--dataset", "demo", "--encoder", "x"]).model.model_config(
         {"encoder_config": BertConfig().to_dict(), "encoder_size": 768, "max_positions": 512}
     )
     assert (config.encoder_context, config.positions, config.encoder_size) == ("pair", "running", 768)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -27,7 +28,7 @@ from letgraph.reproduction.results import (
 from letgraph.reproduction.rows import ABLATIONS, Row, TableRows
 from letgraph.reproduction.tables import Family, assign, family_of
 from letgraph.run import train
-from letgraph.settings import OF_LEXICON, DataSettings, ModelSettings, Settings, TrainingSettings
+from letgraph.settings import OF_LEXICON, ModelSettings, Settings
 
 OURS = {
     **dict.fromkeys(("--seed", "--output-dir", "--output_dir"), "give --seeds and --output-dir"),
@@ -67,17 +68,18 @@ class Run:
     result: Result | None
 
     @property
+    def as_kept(self) -> dict[str, Any]:
+        return portable(self.settings.to_dict())
+
+    @property
     def name(self) -> str:
-        return run_name(portable(self.settings.to_dict()))
+        return run_name(self.as_kept)
 
     @property
     def family(self) -> Family:
-        return family_of(str(portable(self.settings.to_dict())["dataset"]), self._special)
-
-    @property
-    def _special(self) -> dict[str, object]:
-        special = differences(portable(self.settings.to_dict()))
-        return {name: value for name, value in special.items() if name not in self.row.settings}
+        as_kept = self.as_kept
+        special = {name: value for name, value in differences(as_kept).items() if name not in self.row.settings}
+        return family_of(str(as_kept["dataset"]), special)
 
     @property
     def folder(self) -> Path:
@@ -86,8 +88,7 @@ class Run:
 
     def as_result(self) -> Result:
         """What will be found in its folder, without metrics."""
-        settings = self.settings.to_dict()
-        return Result(self.folder, portable(settings), {}, {}, corpus_path(settings))
+        return Result(self.folder, self.as_kept, {}, {}, corpus_path(self.settings.to_dict()))
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ def plan(request: Request) -> list[Run]:
             raise LetgraphError(f"{option}: {why}")
     finished = find_results(request.folder)
     rows = [row for row in request.rows if request.lacks(row) is None]
+    if not rows:
+        raise LetgraphError("; ".join(f"{row.title}: {request.lacks(row)}" for row in request.rows))
     runs = [
         _run(request, dataset, row, seed, finished)
         for seed in request.seeds
@@ -116,8 +119,7 @@ def plan(request: Request) -> list[Run]:
         for row in rows
     ]
     if not runs:
-        lacking = [f"{row.title}: {request.lacks(row)}" for row in request.rows]
-        raise LetgraphError("; ".join(lacking) if not rows else "nothing to run: give --dataset and --seeds")
+        raise LetgraphError("nothing to run: give --dataset and --seeds")
     planned = (run.as_result() for run in runs if run.result is None)
     assign(request.table, [*finished, *planned], {run.family for run in runs})  # before hours are spent
     return runs
@@ -136,10 +138,10 @@ def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence
         "auto",
     ]
     settings = parse_settings(arguments)
-    if settings.model.encoder:
-        name = Path(settings.model.encoder).resolve().name
-        settings = parse_settings([*recipe_of(dataset, settings.model.model, name), *arguments])
     as_kept = portable(settings.to_dict())
+    if as_kept["encoder"] and (recipe := recipe_of(dataset, as_kept["model"], as_kept["encoder"])):
+        settings = parse_settings([*recipe, *arguments])
+        as_kept = portable(settings.to_dict())
     special = {"model": as_kept["model"]} | differences(as_kept)
     if (needed := request.table.needs) and needed not in special:
         raise LetgraphError(f"{request.table.name} is a table of one {needed}: give --{needed}")
@@ -149,22 +151,16 @@ def _run(request: Request, dataset: str, row: Row, seed: int, finished: Sequence
             raise LetgraphError(
                 f"{flag} {as_text(special.get(name))} contradicts row {row.title!r} of {request.table.name}"
             )
-    corpus = corpus_path(settings.to_dict())
-    result = next(
-        (
-            result
-            for result in finished
-            if identity(result.settings) == identity(as_kept) and (result.corpus or corpus) == corpus
-        ),
-        None,
-    )
+    wanted, corpus = identity(as_kept), corpus_path(settings.to_dict())
+    same = (it for it in finished if identity(it.settings) == wanted and it.corpus in (None, corpus))
+    result = next(same, None)
     folder = request.folder / run_name(as_kept)
     return Run(row, replace(settings, training=replace(settings.training, output_dir=str(folder))), result)
 
 
 def _reads_lexicon(row: Row) -> bool:
     model = ModelSettings(model=row.settings["model"], senses=row.settings.get("senses", True))
-    return Settings(DataSettings(), model, TrainingSettings()).needs_lexicon
+    return bool(model.model_config().needs_lexicon)
 
 
 def _without(names: Collection[str], options: Sequence[str]) -> Iterator[str]:
@@ -198,7 +194,7 @@ def estimate(runs: Sequence[Run], folder: Path) -> list[Estimate]:
 
 
 def _estimate(run: Run, finished: Sequence[Result]) -> Estimate:
-    own = portable(run.settings.to_dict())
+    own = run.as_kept
     mine = differences(own)
 
     def of_row(result: Result) -> bool:
@@ -256,12 +252,12 @@ def carry_out(runs: Sequence[Run], after_each: Callable[[], object]) -> None:
             after_each()
         except Timeout:
             print("  another process is training it")
-        except LetgraphError as error:
-            print(f"  failed: {error}", flush=True)
-            failed.append(f"{run.name}: {error}")
         except Exception as error:  # memory, disk, a damaged state: the rows that follow may still be trained
-            traceback.print_exc()
-            print(f"  failed: {type(error).__name__}: {error}", flush=True)
-            failed.append(f"{run.name}: {type(error).__name__}: {error}")
+            why = str(error)
+            if not isinstance(error, LetgraphError):
+                traceback.print_exc()
+                why = f"{type(error).__name__}: {error}"
+            print(f"  failed: {why}", flush=True)
+            failed.append(f"{run.name}: {why}")
     if failed:
         raise LetgraphError(f"{len(failed)} of {len(runs)} runs failed; first {failed[0]}")

@@ -46,6 +46,7 @@ def write_table(folder: Path, sections: Sequence[Section], absent: Mapping[str, 
 
 
 def table_paths(folder: Path, table: TableRows) -> list[Path]:
+    """The files of a table, as `write_table` writes them."""
     return [folder / f"{table.name}{rest}" for rest in (".md", ".tex", ".csv", "-tests.csv")]
 
 
@@ -171,6 +172,13 @@ def _tex(text: str) -> str:
 
 Record = dict[str, object]
 
+TESTS_HEAD = (
+    *("table", "section", "better", "worse"),
+    *("split", "n", "accuracy_difference", "f1_difference"),
+    *("t_test_p", "seed", "mcnemar_p", "paper"),
+)
+"""Of TABLE-tests.csv, which may have no line but this one."""
+
 
 def _row_records(sections: Sequence[Section]) -> Iterator[Record]:
     for section in sections:
@@ -213,26 +221,12 @@ def _test_records(sections: Sequence[Section]) -> Iterator[Record]:
     for section in sections:
         for claim, comparison in section.comparisons:
             for seed, p in comparison.mcnemar.items():
-                yield {
-                    "table": section.table.name,
-                    "section": section.family.title,
-                    "better": claim.better,
-                    "worse": claim.worse,
-                    "split": comparison.split,
-                    "n": len(comparison.seeds),
-                    "accuracy_difference": comparison.difference,
-                    "f1_difference": comparison.f1_difference,
-                    "t_test_p": comparison.t_test,
-                    "seed": seed,
-                    "mcnemar_p": p,
-                    "paper": claim.paper,
-                }
-
-
-TESTS_HEAD = (
-    *("table", "section", "better", "worse", "split", "n", "accuracy_difference", "f1_difference"),
-    *("t_test_p", "seed", "mcnemar_p", "paper"),
-)
+                cells = (
+                    *(section.table.name, section.family.title, claim.better, claim.worse),
+                    *(comparison.split, len(comparison.seeds), comparison.difference, comparison.f1_difference),
+                    *(comparison.t_test, seed, p, claim.paper),
+                )
+                yield dict(zip(TESTS_HEAD, cells, strict=True))
 
 
 def _csv(records: Iterator[Record], head: Sequence[str] | None = None) -> str:

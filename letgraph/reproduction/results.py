@@ -25,15 +25,12 @@ from letgraph.checkpoint import read_json
 from letgraph.data.corpora import KNOWN
 from letgraph.errors import DataError, LetgraphError
 from letgraph.output import whole_file
-from letgraph.run_folder import REPEATABLE
+from letgraph.run_folder import FILES, REPEATABLE
 from letgraph.scores import read_scores, scores_path
-from letgraph.settings import DataSettings, ModelSettings, Settings, TrainingSettings
+from letgraph.settings import ModelSettings
 
 SPLITS = ("test", "dev")
 """What tables show, the first that there is."""
-
-FILES = ("hownet", "sememe_vectors", "embeddings", "encoder")
-"""Settings that name a file or folder: of these the last part of the name counts, wherever it lies."""
 
 KEPT_OUTCOMES = "correct.json"
 _MEND = "give a finished run's folder, or keep it again"
@@ -68,13 +65,12 @@ class Result:
 
 
 def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's settings without those that change no result, and with names in place of paths."""
+    """A run's settings without those that change no result, and with names in place of paths: of these the last part
+    counts, wherever it lies."""
     values = {name: value for name, value in settings.items() if name not in REPEATABLE}
     for name in FILES:
         if values.get(name):
             values[name] = Path(values[name]).resolve().name
-    if values.get("set"):
-        values["set"] = sorted(values["set"])
     if path := corpus_path(values):
         values["dataset"] = f"./{path.name}" if path.name in KNOWN else path.name
     return {"model": "let"} | values  # earlier versions had no other model
@@ -101,9 +97,8 @@ def differences(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _says_default(item: str, settings: Mapping[str, Any]) -> bool:
     """Whether ``--set NAME=VALUE`` gives the model what it has anyway."""
     variant = {name: settings[name] for name in ("model", "preset") if name in settings}
-    models = (ModelSettings(**variant, set=made) for made in ([], [item]))
     try:
-        plain, said = (Settings(DataSettings(), model, TrainingSettings()).model_config().to_dict() for model in models)
+        plain, said = (ModelSettings(**variant, set=made).model_config().to_dict() for made in ([], [item]))
     except LetgraphError:  # an earlier version had this setting
         return False
     return bool(plain == said)
@@ -161,12 +156,9 @@ def read_result(folder: Path) -> Result:
     metrics, settings = read_json(folder / "metrics.json", _MEND), read_json(folder / "settings.json", _MEND)
     if not isinstance(settings.get("dataset"), str) or not isinstance(settings.get("seed"), int):
         raise DataError(folder / "settings.json", None, "no settings of a run", _MEND)
-    try:
-        outcomes = _outcomes(folder, metrics)
-    except KeyError as error:
-        raise DataError(folder / "metrics.json", None, f"no {error} of a split", _MEND) from None
     kept = (folder / KEPT_OUTCOMES).is_file()
-    return Result(folder, portable(settings), metrics, outcomes, None if kept else corpus_path(settings))
+    corpus = None if kept else corpus_path(settings)
+    return Result(folder, portable(settings), metrics, _outcomes(folder, metrics), corpus)
 
 
 def find_results(folder: Path) -> list[Result]:
@@ -180,16 +172,15 @@ def keep(results: Sequence[Result], folder: Path) -> list[Path]:
 
     Raises `LetgraphError`, before anything is written, where NAME is that of another run of the same settings.
     """
-    kept = [folder / run_name(result.settings) for result in results]
-    for number, (result, place) in enumerate(zip(results, kept, strict=True)):
-        if place in kept[:number]:
-            other: Path = results[kept.index(place)].folder
-        elif (place / "metrics.json").is_file() and _scores(read_result(place)) != _scores(result):
-            other = place
-        else:
-            continue
-        raise LetgraphError(f"{result.folder} and {other} have the same settings; move one of them away")
-    for result, place in zip(results, kept, strict=True):
+    places: dict[Path, Result] = {}
+    for result in results:
+        place = folder / run_name(result.settings)
+        before = read_result(place) if (place / "metrics.json").is_file() else result
+        other = places.get(place, before)
+        if place in places or _scores(other) != _scores(result):
+            raise LetgraphError(f"{result.folder} and {other.folder} have the same settings; move one of them away")
+        places[place] = result
+    for place, result in places.items():
         place.mkdir(parents=True, exist_ok=True)
         correct = {
             split: {
@@ -203,7 +194,7 @@ def keep(results: Sequence[Result], folder: Path) -> list[Path]:
         if correct or not (place / KEPT_OUTCOMES).is_file():
             _write(place / KEPT_OUTCOMES, correct)
         _write(place / "metrics.json", result.metrics)  # last: it says that all is there
-    return kept
+    return list(places)
 
 
 def _scores(result: Result) -> list[Any]:
@@ -221,6 +212,8 @@ def _outcomes(folder: Path, metrics: Mapping[str, Any]) -> dict[str, Outcome]:
     outcomes = {}
     for split in SPLITS:
         if split in metrics and scores_path(folder, split).is_file():
+            if "n" not in metrics[split]:
+                raise DataError(folder / "metrics.json", None, f"no 'n' of a split ({split})", _MEND)
             scores = read_scores(folder, split)
             if len(scores.labels) != metrics[split]["n"]:
                 raise DataError(

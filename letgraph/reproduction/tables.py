@@ -11,8 +11,9 @@ import numpy as np
 
 from letgraph.errors import LetgraphError
 from letgraph.reproduction.comparisons import Comparison, compare
-from letgraph.reproduction.results import FILES, SPLITS, Result, as_text, differences
+from letgraph.reproduction.results import SPLITS, Result, as_text, differences
 from letgraph.reproduction.rows import ABLATIONS, Claim, Row, TableRows
+from letgraph.run_folder import FILES
 
 
 @dataclass(frozen=True)
